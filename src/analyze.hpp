@@ -1,0 +1,48 @@
+// What one worker does on its own: read its files one at a time (analyze), give the rows their agreed ranks and groups
+// (settle), and finish the metrics with the verdict (close).
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "config.hpp"
+#include "core/problems.hpp"
+#include "core/progress.hpp"
+#include "discover/discover.hpp"
+#include "exchange/groups.hpp"
+#include "exchange/match.hpp"
+#include "exchange/ranks.hpp"
+#include "metrics/metric.hpp"
+#include "parse/classify.hpp"
+#include "store/results.hpp"
+
+namespace ccl {
+
+using Metrics = std::vector<std::unique_ptr<Metric>>;
+
+/// What remains of a worker's traces when their events are gone.
+struct LocalResults {
+  std::vector<RankFacts> facts;                     // by local trace number
+  std::vector<std::vector<RankSegments>> segments;  // by local trace number; empty unless a metric wants them
+  std::vector<CollectiveRecord> records;            // of all traces, in order
+  std::vector<std::size_t> first_record;            // by local trace number, and one past the end
+  std::vector<std::vector<ProcessGroup>> groups;    // by local trace number
+  bool ended_early = false;
+};
+
+/// Reads this worker's files, largest first; every metric sees every trace once. Memory: one trace's events, plus the
+/// LocalResults (104 bytes per communication kernel, ≤ 16 per GPU event for segments).
+LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
+                     Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,
+                     Timings& timings);
+
+/// Distinct rank-local groups of the accepted traces, for agree_on_groups.
+std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm);
+
+/// Rows and records get their final rank, iteration, group, step shift and ordinal; those of left-out traces go.
+void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const Comm& comm, Metrics& metrics);
+
+/// matched() with the instances this worker owns, closing() for each of its ranks.
+void close(const LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
+           Metrics& metrics);
+
+}  // namespace ccl

@@ -1,0 +1,84 @@
+// Packing for messages between workers: plain values, texts and arrays into one byte buffer and back.
+// Both ends run the same program, so there is no versioning; a read past the end is our bug and throws.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace ccl {
+
+using Bytes = std::vector<std::byte>;
+
+class ByteWriter {
+ public:
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void value(const T& v) {
+    raw(&v, sizeof v);
+  }
+  void text(std::string_view t) {
+    value<std::uint64_t>(t.size());
+    raw(t.data(), t.size());
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void array(std::span<const T> values) {
+    value<std::uint64_t>(values.size());
+    raw(values.data(), values.size_bytes());
+  }
+  template <class T>
+  void array(const std::vector<T>& values) {
+    array(std::span<const T>(values));
+  }
+  Bytes take() { return std::move(bytes_); }
+  std::size_t size() const { return bytes_.size(); }
+
+ private:
+  void raw(const void* from, std::size_t count) {
+    if (count == 0) return;
+    const auto* at = static_cast<const std::byte*>(from);
+    bytes_.insert(bytes_.end(), at, at + count);
+  }
+  Bytes bytes_;
+};
+
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  T value() {
+    T v{};
+    raw(&v, sizeof v);
+    return v;
+  }
+  std::string text() {
+    std::string t(value<std::uint64_t>(), '\0');
+    raw(t.data(), t.size());
+    return t;
+  }
+  template <class T>
+  std::vector<T> array() {
+    std::vector<T> values(value<std::uint64_t>());
+    raw(values.data(), values.size() * sizeof(T));
+    return values;
+  }
+  bool at_end() const { return bytes_.empty(); }
+
+ private:
+  void raw(void* to, std::size_t count) {
+    if (count > bytes_.size()) throw std::logic_error("message ends too early");
+    if (count == 0) return;
+    std::memcpy(to, bytes_.data(), count);
+    bytes_ = bytes_.subspan(count);
+  }
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace ccl

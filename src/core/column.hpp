@@ -1,0 +1,84 @@
+// Column<T>: one growing array of plain values, the storage of everything that grows with a trace.
+// It grows in chunks by moving pages, not bytes (mremap), so nothing is copied and no second buffer is ever needed;
+// clear() keeps the pages, since the first touch of memory costs more than parsing into it.
+#pragma once
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace ccl {
+
+template <class T>
+class Column {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  Column() = default;
+  Column(Column&& other) noexcept { swap(other); }
+  Column& operator=(Column&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Column(const Column&) = delete;
+  Column& operator=(const Column&) = delete;
+  ~Column() {
+    if (data_ != nullptr) munmap(static_cast<void*>(data_), capacity_bytes_);
+  }
+
+  void push_back(const T& value) {
+    if ((size_ + 1) * sizeof(T) > capacity_bytes_) grow((size_ + 1) * sizeof(T));
+    data_[size_++] = value;
+  }
+  void resize(std::size_t size) {
+    if (size * sizeof(T) > capacity_bytes_) grow(size * sizeof(T));
+    for (std::size_t i = size_; i < size; ++i) data_[i] = T{};
+    size_ = size;
+  }
+  void clear() { size_ = 0; }
+  void swap(Column& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_bytes_, other.capacity_bytes_);
+  }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  T& back() { return data_[size_ - 1]; }
+  std::span<const T> span() const { return {data_, size_}; }
+  std::size_t capacity_bytes() const { return capacity_bytes_; }
+
+ private:
+  static constexpr std::size_t first_chunk_bytes = std::size_t{64} << 10;
+  static constexpr std::size_t largest_chunk_bytes = std::size_t{4} << 20;
+
+  void grow(std::size_t needed_bytes) {
+    std::size_t chunk = capacity_bytes_ < first_chunk_bytes ? first_chunk_bytes : capacity_bytes_ / 4;
+    if (chunk > largest_chunk_bytes) chunk = largest_chunk_bytes;
+    std::size_t wanted = capacity_bytes_ + chunk;
+    if (wanted < needed_bytes) wanted = needed_bytes;
+    wanted = (wanted + first_chunk_bytes - 1) / first_chunk_bytes * first_chunk_bytes;
+    void* moved = data_ == nullptr
+                      ? mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                      : mremap(static_cast<void*>(data_), capacity_bytes_, wanted, MREMAP_MAYMOVE);
+    if (moved == MAP_FAILED) throw std::bad_alloc();
+    if (wanted >= largest_chunk_bytes) madvise(moved, wanted, MADV_HUGEPAGE);  // advice only: failure costs speed
+    data_ = static_cast<T*>(moved);
+    capacity_bytes_ = wanted;
+  }
+
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_bytes_ = 0;
+};
+
+}  // namespace ccl

@@ -1,0 +1,168 @@
+#include "core/problems.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace ccl {
+namespace {
+
+constexpr Severity notice = Severity::notice;
+constexpr Severity loss = Severity::data_loss;
+constexpr Severity error = Severity::error;
+
+constexpr std::array<CodeInfo, code_count> table{{
+    {Code::file_cut, "file_cut", loss, "The trace file ends before its last event is complete.", "Events before the cut are used; check that the profiler finished writing."},
+    {Code::gzip_cut, "gzip_cut", loss, "The compressed file ends early or is damaged.", "Events before the damage are used; copy the file again."},
+    {Code::gzip_trailing_bytes, "gzip_trailing_bytes", notice, "Bytes that are not gzip follow the compressed data.", "They are ignored."},
+    {Code::event_damaged, "event_damaged", loss, "Events of the file are not valid JSON and were left out.", "The rest of the file is used."},
+    {Code::json_invalid, "json_invalid", error, "The file is not a usable trace.", "It is left out; look at the first bytes of the file."},
+    {Code::unknown_format, "unknown_format", notice, "The file is no trace format this program knows.", "It is ignored."},
+    {Code::empty_file, "empty_file", loss, "The file has no bytes.", "It is left out; the profiler probably never wrote it."},
+    {Code::unreadable_file, "unreadable_file", error, "The file could not be read.", "It is left out; check permissions and the file system."},
+    {Code::no_gpu_events, "no_gpu_events", notice, "The trace has no GPU events.", "Profile with ProfilerActivity.CUDA."},
+    {Code::no_rank, "no_rank", error, "Neither the content nor the name of the file tells its rank.", "It is left out; use --rank-regex."},
+    {Code::duplicate_rank, "duplicate_rank", loss, "Several files claim the same rank.", "The first in natural path order is used."},
+    {Code::other_world_size, "other_world_size", loss, "The file comes from a run with another number of ranks.", "It is left out; separate the runs."},
+    {Code::missing_ranks, "missing_ranks", notice, "Ranks of the training run have no trace here.", "Cross-rank numbers cover the ranks present."},
+    {Code::rank_from_name_after_clash, "rank_from_name_after_clash", notice, "Several files claim one rank inside; the numbers in their names were used.", "Check that the names are right."},
+    {Code::step_numbers_differ, "step_numbers_differ", notice, "A rank numbers its steps differently from the others.", "A constant shift was applied where one fits, else the rank takes no part in cross-rank numbers."},
+    {Code::no_step_markers, "no_step_markers", notice, "The trace has no ProfilerStep markers.", "The whole GPU span counts as one step; call prof.step() in the training loop."},
+    {Code::no_launch_records, "no_launch_records", notice, "The trace has no CPU launch records.", "GPU start times decide the step of an event."},
+    {Code::kernels_outside_steps, "kernels_outside_steps", notice, "GPU events were launched outside every step.", "They count in whole-file rows only."},
+    {Code::unknown_dtype, "unknown_dtype", notice, "A collective has an element type of unknown size.", "Its bytes are unknown."},
+    {Code::bytes_unknown, "bytes_unknown", notice, "Communication kernels carry no message size.", "They count in time, not in bytes; newer PyTorch writes the sizes."},
+    {Code::inout_disagree, "inout_disagree", notice, "In and out sizes of a collective do not fit its group size.", "The larger of the two is used."},
+    {Code::group_members_unknown, "group_members_unknown", notice, "A process group's member list is nowhere complete.", "The group is known by name and size only."},
+    {Code::collective_unmatched, "collective_unmatched", notice, "Collectives have no partner on another rank.", "They take no part in cross-rank numbers."},
+    {Code::collective_incomplete, "collective_incomplete", notice, "Collectives miss members whose traces are not here.", "Transfer is an upper bound, wait a lower bound."},
+    {Code::collective_suspect, "collective_suspect", notice, "Members of a matched collective do not end together.", "The match may be wrong; see suspect in /collectives/instances."},
+    {Code::matching_not_credible, "matching_not_credible", notice, "Too many matches of a process group are suspect.", "Its cross-rank numbers are absent."},
+    {Code::clock_uncorrected, "clock_uncorrected", notice, "A host shares no matched collective with the reference host.", "Its times are on its own clock."},
+    {Code::clock_and_duration_disagree, "clock_and_duration_disagree", notice, "Lag by clock and lag by duration differ by more than the clock error.", "Trust the duration form."},
+    {Code::negative_duration, "negative_duration", notice, "Events have a negative duration.", "They count as zero."},
+    {Code::time_out_of_range, "time_out_of_range", loss, "Time stamps do not fit 64-bit nanoseconds.", "The events were left out."},
+    {Code::overlap_on_stream, "overlap_on_stream", notice, "Events of one stream overlap in time.", "Unions are used, so no time is counted twice."},
+    {Code::card_invalid, "card_invalid", notice, "The workload card could not be used.", "Metrics that need it are absent; check the YAML."},
+    {Code::card_disagrees, "card_disagrees", notice, "The workload card and the traces disagree.", "The traces are believed."},
+    {Code::config_file_invalid, "config_file_invalid", notice, "A configuration file of the training run could not be used.", "It is ignored; check its syntax."},
+    {Code::mfu_over_100, "mfu_over_100", notice, "The computed MFU is above 100 %.", "Check model size, batch and peak."},
+    {Code::size_limit, "size_limit", loss, "A file or value exceeds a safety limit.", "It was cut there; limits are settings."},
+    {Code::not_read, "not_read", loss, "The run ended before the file was read.", "Run again without the time limit."},
+    {Code::feature_off, "feature_off", notice, "This build lacks a library that the file needs.", "Rebuild with it."},
+}};
+
+}  // namespace
+
+std::string_view to_text(Severity severity) {
+  switch (severity) {
+    case Severity::notice: return "notice";
+    case Severity::data_loss: return "data_loss";
+    case Severity::error: break;
+  }
+  return "error";
+}
+
+const CodeInfo& info(Code code) { return table[static_cast<std::size_t>(code)]; }
+
+std::weak_ordering operator<=>(const Problem& a, const Problem& b) {
+  const auto key = [](const Problem& p) {
+    return std::tuple(-static_cast<int>(info(p.code).severity), p.code, p.iteration, p.rank,
+                      std::string_view(p.file), p.offset, std::string_view(p.detail), p.count);
+  };
+  return key(a) <=> key(b);
+}
+
+void Problems::add(Problem problem) {
+  const auto code = static_cast<std::size_t>(problem.code);
+  counts_[code] += problem.count;
+  auto& rows = rows_[code];
+  rows.insert(std::upper_bound(rows.begin(), rows.end(), problem), std::move(problem));
+  if (rows.size() > rows_per_code) rows.pop_back();
+}
+
+void Problems::unite(const Problems& other) {
+  for (std::size_t code = 0; code < code_count; ++code) {
+    counts_[code] += other.counts_[code];
+    auto& rows = rows_[code];
+    rows.insert(rows.end(), other.rows_[code].begin(), other.rows_[code].end());
+    std::sort(rows.begin(), rows.end());
+    if (rows.size() > rows_per_code) rows.resize(rows_per_code);
+  }
+}
+
+std::int64_t Problems::count(Severity severity) const {
+  std::int64_t total = 0;
+  for (const CodeInfo& row : table)
+    if (row.severity == severity) total += count(row.code);
+  return total;
+}
+
+std::vector<Problem> Problems::rows() const {
+  std::vector<Problem> all;
+  for (const auto& rows : rows_) all.insert(all.end(), rows.begin(), rows.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+Bytes Problems::pack() const {
+  ByteWriter out;
+  out.value(counts_);
+  for (const auto& rows : rows_) {
+    out.value<std::uint64_t>(rows.size());
+    for (const Problem& p : rows) {
+      out.value(p.code);
+      out.value(p.iteration);
+      out.value(p.rank);
+      out.text(p.file);
+      out.value(p.offset);
+      out.value(p.count);
+      out.text(p.detail);
+    }
+  }
+  return out.take();
+}
+
+Problems Problems::unpack(std::span<const std::byte> bytes) {
+  Problems out;
+  ByteReader in(bytes);
+  out.counts_ = in.value<std::array<std::int64_t, code_count>>();
+  for (auto& rows : out.rows_) {
+    rows.resize(in.value<std::uint64_t>());
+    for (Problem& p : rows) {
+      p.code = in.value<Code>();
+      p.iteration = in.value<std::int32_t>();
+      p.rank = in.value<std::int32_t>();
+      p.file = in.text();
+      p.offset = in.value<std::int64_t>();
+      p.count = in.value<std::int64_t>();
+      p.detail = in.text();
+    }
+  }
+  return out;
+}
+
+std::string closest(std::string_view word, std::span<const std::string> known) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    std::vector<std::size_t> row(candidate.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= word.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j <= candidate.size(); ++j) {
+        const std::size_t replaced = diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1);
+        diagonal = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      }
+    }
+    if (row.back() < best_distance) {
+      best_distance = row.back();
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace ccl

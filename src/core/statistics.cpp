@@ -1,0 +1,50 @@
+#include "core/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace ccl {
+namespace {
+constexpr double absent = std::numeric_limits<double>::quiet_NaN();
+}
+
+double mean(std::span<const double> values) {
+  if (values.empty()) return absent;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double standard_deviation(std::span<const double> values) {
+  if (values.size() < 2) return absent;
+  const double centre = mean(values);
+  double sum = 0;
+  for (const double v : values) sum += (v - centre) * (v - centre);
+  return std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+double percentile(std::vector<double> values, double percent) {
+  if (values.empty()) return absent;
+  std::sort(values.begin(), values.end());
+  const double at = percent / 100.0 * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+double median(std::vector<double> values) { return percentile(std::move(values), 50); }
+
+double inner_mean(std::span<const double> values) {
+  return values.size() < 3 ? absent : mean(values.subspan(1, values.size() - 2));
+}
+
+double median_absolute_deviation(const std::vector<double>& values) {
+  const double centre = median(values);
+  std::vector<double> deviations;
+  for (const double v : values) deviations.push_back(std::abs(v - centre));
+  return median(std::move(deviations));
+}
+
+double ratio(double a, double b) { return b == 0 ? absent : a / b; }
+
+}  // namespace ccl

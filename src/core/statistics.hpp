@@ -1,0 +1,20 @@
+// Statistics as decisions.md fixes them: std with n − 1, percentiles by linear interpolation between order
+// statistics (NumPy's default). Absent results are NaN.
+#pragma once
+#include <span>
+#include <vector>
+
+namespace ccl {
+
+double mean(std::span<const double> values);                // NaN for none
+double standard_deviation(std::span<const double> values);  // NaN for fewer than two
+double percentile(std::vector<double> values, double percent);  // NaN for none
+double median(std::vector<double> values);
+/// Mean without the first and the last value when there are at least three; else NaN.
+double inner_mean(std::span<const double> values);
+/// Median absolute deviation from the median; NaN for none.
+double median_absolute_deviation(const std::vector<double>& values);
+/// a / b; NaN when b is 0.
+double ratio(double a, double b);
+
+}  // namespace ccl

@@ -1,0 +1,37 @@
+// Rows into one global order over the workers: after deal(), worker 0 holds the smallest keys, the last worker the
+// largest, each sorted. A sample sort: splitters from a regular sample of every worker, one all-to-all.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "comm/comm.hpp"
+
+namespace ccl {
+
+/// rows: plain; less: a strict total order (equal keys may end on either side of a border). Returns this worker's slice.
+template <class T, class Less>
+std::vector<T> deal(std::vector<T> rows, const Comm& comm, Less less) {
+  std::sort(rows.begin(), rows.end(), less);
+  const auto workers = static_cast<std::size_t>(comm.num_workers());
+  if (workers == 1) return rows;
+  constexpr std::size_t samples_per_worker = 64;
+  std::vector<T> sample;
+  for (std::size_t i = 0; i < samples_per_worker && !rows.empty(); ++i)
+    sample.push_back(rows[i * rows.size() / samples_per_worker]);
+  sample = gather_all_rows(comm, sample);
+  std::sort(sample.begin(), sample.end(), less);
+  std::vector<std::vector<T>> out(workers);
+  auto from = rows.begin();
+  for (std::size_t w = 0; w + 1 < workers; ++w) {
+    const auto to = sample.empty() ? rows.end()
+                                   : std::lower_bound(from, rows.end(), sample[(w + 1) * sample.size() / workers], less);
+    out[w].assign(from, to);
+    from = to;
+  }
+  out[workers - 1].assign(from, rows.end());
+  std::vector<T> mine = exchange_rows(comm, out);
+  std::sort(mine.begin(), mine.end(), less);
+  return mine;
+}
+
+}  // namespace ccl

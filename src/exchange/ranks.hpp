@@ -1,0 +1,75 @@
+// After parsing: the workers agree which trace counts as which rank of the run, on which host it ran and which steps
+// ranks share. resolve_ranks() is pure and gives the same answer on every worker; agree_on_ranks() adds one
+// gather_all of RankFacts (cost: ranks × (about 200 bytes + 40 per step)).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "config.hpp"
+#include "core/bytes.hpp"
+#include "core/problems.hpp"
+#include "core/tables.hpp"
+#include "discover/discover.hpp"
+
+namespace ccl {
+
+/// What one parsed trace says of itself, without its events. (worker, local) names it.
+struct RankFacts {
+  std::int32_t worker = 0, local = 0;      // trace number on its worker, in reading order
+  std::int32_t file = -1;
+  std::int32_t iteration = -1, replica = -1;
+  RankId rank;                             // from content
+  std::int64_t world_size = -1;
+  std::int64_t events_count = 0, gpu_events_count = 0, outside_events_count = 0, lost_events_count = 0;
+  std::int64_t first_ns = absent_ns, last_ns = absent_ns;  // first GPU start, last GPU end, trace clock
+  std::int32_t gpus_in_node = 0;
+  bool has_launches = false;
+  std::uint64_t fingerprint = 0;
+  std::string host, gpu, framework_version;
+  std::vector<std::int32_t> devices;
+  std::vector<Step> steps;
+
+  void pack(ByteWriter& out) const;
+  static RankFacts unpack(ByteReader& in);
+};
+RankFacts facts_of(const RankTrace& trace, std::int32_t local);
+
+/// One accepted rank, = one row of /ranks. Sorted by (iteration, replica, rank); the row number is its RankRow.
+struct RankEntry {
+  RankFacts facts;
+  std::int32_t iteration = -1, replica = -1;
+  RankId rank;
+  RankSource source = RankSource::none;
+  std::string host;                        // key; unique text per host, "?<rank>" when unknown
+  HostSource host_source = HostSource::unknown;
+  std::int32_t host_index = -1;            // into Ranks::hosts
+  RankStatus status = RankStatus::ok;
+  std::int64_t step_shift = 0;             // added to this rank's step numbers before matching
+  bool takes_part = true;                  // in cross-rank numbers
+};
+
+struct Ranks {
+  std::vector<RankEntry> entries;
+  std::vector<std::string> hosts;          // sorted; a clock domain each
+  std::vector<RankFacts> left_out;         // files named in the warnings
+  std::int64_t world_size = -1;
+  std::int64_t expected = 0;               // ranks_expected
+  std::vector<std::int32_t> missing;       // rank numbers without a trace in any iteration
+
+  /// Row of a worker's local trace; −1 if it was left out.
+  std::int32_t row_of(std::int32_t worker, std::int32_t local) const;
+  /// Row by key; −1 if absent.
+  std::int32_t find(std::int32_t iteration, std::int32_t replica, RankId rank) const;
+  /// Distinct rank numbers present.
+  std::int64_t covered() const;
+  /// intra, inter or unknown for a set of ranks of one (iteration, replica).
+  LinkClass link_class(std::int32_t iteration, std::int32_t replica, std::span<const std::int32_t> ranks) const;
+};
+
+Ranks resolve_ranks(std::vector<RankFacts> facts, const Input& input, const Config& config, Problems& problems);
+Ranks agree_on_ranks(const std::vector<RankFacts>& mine, const Input& input, const Config& config, const Comm& comm,
+                     Problems& problems);
+
+}  // namespace ccl

@@ -1,0 +1,104 @@
+// What travels between workers for matching, and what comes back. Fixed size, trivially copyable.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/kinds.hpp"
+#include "core/wide.hpp"
+
+namespace ccl {
+
+/// One rank's part in one collective: 104 bytes.
+struct CollectiveRecord {
+  GroupId group;
+  std::int64_t step = outside_step;     // after the rank's step_shift
+  std::int64_t sequence = -1;
+  std::int64_t start_ns = 0, dur_ns = 0;  // trace clock
+  std::int64_t in_bytes = -1, out_bytes = -1;
+  std::int32_t iteration = -1, replica = -1;
+  std::int32_t rank_row = -1;           // row of /ranks
+  RankId rank;
+  std::int32_t worker = 0;              // who sent it
+  std::uint32_t local = 0;              // its number among that worker's records
+  std::int32_t group_size = -1;
+  std::int32_t peer = -1;
+  std::int32_t ordinal = 0;             // among this rank's records of the same (group, step, op), by time
+  std::uint16_t lane = 0;
+  CollectiveOp op = CollectiveOp::unknown;
+  Dtype dtype = Dtype::unknown;
+  bool has_arguments = false;
+  bool launched = false;                // its launch is in the file
+  bool coalesced = false;
+  std::uint8_t unused[5] = {};
+  std::int64_t end_ns() const { return start_ns + dur_ns; }
+};
+
+/// The way back: what a member learns about its own collective (decisions: ≤ 32 bytes).
+struct RecordVerdict {
+  std::uint32_t local = 0;
+  std::int32_t last_rank = -1;          // −1: unmatched, not symmetric or not credible
+  std::int64_t transfer_ns = -1;        // −1 unknown
+  std::int64_t last_start_ns = absent_ns;  // start of the last member, corrected clock
+};
+
+/// A matched collective instance, = one row of /collectives/instances; members in CSR form below.
+struct MatchedInstance {
+  GroupId group;
+  std::int32_t iteration = -1, replica = -1;
+  std::int64_t step = outside_step, sequence = -1;
+  std::int32_t ordinal = 0;
+  MatchRule rule = MatchRule::ordinal;
+  CollectiveOp op = CollectiveOp::unknown;
+  Dtype dtype = Dtype::unknown;
+  LinkClass link_class = LinkClass::unknown;
+  std::int32_t group_size = -1, members_seen = 0;
+  std::int64_t payload_bytes = -1, wire_bytes = -1;
+  std::int64_t first_arrival_ns = absent_ns, last_arrival_ns = absent_ns, last_end_ns = absent_ns;  // corrected
+  std::int64_t transfer_ns = -1, lag_ns = -1, delay_ns = -1, wait_sum_ns = -1;
+  std::int64_t start_spread_ns = -1, start_spread_file_ns = -1, end_spread_ns = -1;
+  std::int32_t first_rank = -1, last_rank = -1;
+  bool tie = false, incomplete = false, suspect = false, coalesced = false;
+  bool credible = true;                 // false: its communicator's cross-rank numbers are absent
+  std::uint8_t unused = 0;
+  std::uint32_t first_member = 0;       // into MatchedCollectives::members
+};
+
+struct MatchedMember {
+  std::int32_t rank_row = -1;
+  RankId rank;
+  std::int64_t start_ns = 0, dur_ns = 0;  // trace clock; add the clock correction of its rank for the corrected one
+  std::int64_t payload_bytes = -1;
+  std::int64_t wait_ns = -1;
+  std::int32_t worker = 0;
+  std::uint32_t local = 0;
+};
+
+/// The instances one worker owns, sorted by (iteration, replica, group, step, sequence, ordinal, op).
+struct MatchedCollectives {
+  std::vector<MatchedInstance> instances;
+  std::vector<MatchedMember> members;   // of instance i: [first_member, first_member + members_seen), by rank
+};
+
+/// Correction of one host's clock: corrected = t + offset + drift_ppb·(t − t_ref)/1e9 (decisions, Clock model).
+struct HostClock {
+  std::int64_t offset_ns = 0;
+  std::int64_t drift_ppb = 0;
+  std::int64_t residual_ns = -1;        // 95th percentile; −1 unknown
+  std::int64_t instances_count = 0;
+  bool corrected = true;                // false: no path to the reference host
+};
+
+struct ClockModel {
+  std::vector<HostClock> hosts;         // by Ranks::hosts
+  std::int64_t t_ref_ns = 0;
+  std::int64_t residual_ns = -1;        // of the run
+  std::int32_t reference_rank = -1;
+  std::int64_t corrected(std::int32_t host, std::int64_t t_ns) const {
+    const HostClock& clock = hosts[static_cast<std::size_t>(host)];
+    const auto drift = static_cast<Wide>(clock.drift_ppb) * (t_ns - t_ref_ns) / 1'000'000'000;
+    return t_ns + clock.offset_ns + static_cast<std::int64_t>(drift);
+  }
+};
+
+}  // namespace ccl

@@ -1,0 +1,61 @@
+#include "metrics/all_metrics.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace ccl {
+
+std::unique_ptr<Metric> iter_time();
+
+namespace {
+
+using MakeMetric = std::unique_ptr<Metric> (*)();
+
+/// The only place where a metric is registered.
+constexpr MakeMetric registered[] = {
+    iter_time,
+};
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+bool answers_to(const MetricInfo& info, const std::string& name) {
+  if (lower(info.name) == name) return true;
+  return std::any_of(info.aliases.begin(), info.aliases.end(),
+                     [&](const std::string& alias) { return lower(alias) == name; });
+}
+
+}  // namespace
+
+std::vector<MetricInfo> metric_list() {
+  std::vector<MetricInfo> all;
+  for (const MakeMetric make : registered) all.push_back(make()->info());
+  return all;
+}
+
+std::vector<std::unique_ptr<Metric>> start_metrics(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const MetricInfo& info : metric_list()) {
+    known.push_back(info.name);
+    known.insert(known.end(), info.aliases.begin(), info.aliases.end());
+  }
+  std::vector<std::unique_ptr<Metric>> chosen;
+  for (const std::string& name : names) {
+    const auto knows = [&](const MetricInfo& info) { return answers_to(info, lower(name)); };
+    const std::vector<MetricInfo> list = metric_list();
+    if (std::any_of(list.begin(), list.end(), knows)) continue;
+    const std::string near = closest(name, known);
+    throw FatalError(ExitCode::bad_request, "metric '" + name + "' (no such metric) " +
+                                                (near.empty() ? "See --list-metrics." : "Did you mean '" + near + "'?"));
+  }
+  for (const MakeMetric make : registered) {
+    auto metric = make();
+    const auto asked = [&](const std::string& name) { return answers_to(metric->info(), lower(name)); };
+    if (names.empty() || std::any_of(names.begin(), names.end(), asked)) chosen.push_back(std::move(metric));
+  }
+  return chosen;
+}
+
+}  // namespace ccl

@@ -1,0 +1,140 @@
+// define_metric<T>(): everything of a metric that does not depend on what it measures. See metric.hpp.
+#pragma once
+#include <algorithm>
+#include <concepts>
+#include <type_traits>
+
+namespace ccl {
+
+/// The row lists of one metric, one per Row type.
+template <class... Rows>
+struct RowTables {
+  std::tuple<std::vector<Rows>...> lists;
+  template <class Row>
+  std::vector<Row>& of() {
+    return std::get<std::vector<Row>>(lists);
+  }
+  template <class Row>
+  const std::vector<Row>& of() const {
+    return std::get<std::vector<Row>>(lists);
+  }
+  template <class F>
+  void for_each(F f) {
+    std::apply([&](auto&... list) { (f(list), ...); }, lists);
+  }
+  template <class F>
+  void for_each(F f) const {
+    std::apply([&](const auto&... list) { (f(list), ...); }, lists);
+  }
+};
+
+/// Sorts by key and folds equal keys with combine. A Row type without combine must have unique keys.
+template <class Row>
+void sort_and_fold(std::vector<Row>& rows) {
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key() < b.key(); });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if constexpr (requires(Row& into, const Row& from) { into.combine(from); }) {
+      if (kept > 0 && rows[kept - 1].key() == rows[i].key()) {
+        rows[kept - 1].combine(rows[i]);
+        continue;
+      }
+    }
+    rows[kept++] = rows[i];
+  }
+  rows.resize(kept);
+}
+
+template <class T>
+class DefinedMetric final : public Metric {
+ public:
+  using Tables = typename T::Tables;
+  DefinedMetric() : info_(T::info()) {}
+  const MetricInfo& info() const override { return info_; }
+
+  void local(const RankTrace& trace, const LocalContext& context) override {
+    if constexpr (requires { T::local; }) {
+      Tables batch;
+      T::local(trace, context, batch);
+      batch.for_each([](auto& rows) { sort_and_fold(rows); });
+      batches_.push_back(std::move(batch));
+    }
+  }
+
+  void settle(std::span<const BatchKey> keys) override {
+    for (std::size_t i = 0; i < batches_.size(); ++i) {
+      if (!keys[i].keep) continue;
+      batches_[i].for_each([&](auto& rows) {
+        using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+        for (Row& row : rows) {
+          if constexpr (requires { row.rank = RankId(); }) row.rank = keys[i].rank;
+          if constexpr (requires { row.step.iteration = 0; }) row.step.iteration = keys[i].iteration;
+          if constexpr (requires { row.iteration = 0; }) row.iteration = keys[i].iteration;
+        }
+        auto& into = rows_.template of<Row>();
+        into.insert(into.end(), rows.begin(), rows.end());
+      });
+    }
+    batches_.clear();
+  }
+
+  void matched(const MatchedCollectives& collectives, const ClosingContext& context) override {
+    if constexpr (requires { T::matched; }) T::matched(collectives, context, rows_);
+  }
+  void closing(const ClosingRank& rank, const ClosingContext& context) override {
+    if constexpr (requires { T::closing(rank, context, rows_); })
+      T::closing(rank, context, rows_);
+    else if constexpr (requires { T::closing(rank, context, matrices_); })
+      T::closing(rank, context, matrices_);
+  }
+
+  std::vector<ResultMatrix> take_matrices() override { return std::move(matrices_); }
+
+  Bytes pack() const override {
+    ByteWriter out;
+    rows_.for_each([&](const auto& rows) { out.array(rows); });
+    return out.take();
+  }
+  void absorb(std::span<const std::byte> bytes) override {
+    ByteReader in(bytes);
+    rows_.for_each([&](auto& rows) {
+      using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+      static_assert(std::is_trivially_copyable_v<Row>, "rows travel as plain bytes: text goes in as a StringId");
+      const std::vector<Row> more = in.array<Row>();
+      rows.insert(rows.end(), more.begin(), more.end());
+      sort_and_fold(rows);
+    });
+  }
+
+  MetricResult result(const ReportContext& context, const Resolver& resolver) override {
+    MetricResult out;
+    out.info = info_;
+    std::vector<RankId> covered;
+    rows_.for_each([&](auto& rows) {
+      using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+      sort_and_fold(rows);
+      if constexpr (requires(const Row& row) { row.rank; })
+        for (const Row& row : rows) covered.push_back(row.rank);
+      const TableInfo table = Row::table();
+      if (!table.name.empty())
+        out.tables.push_back(make_table(table.name, table.description, Row::columns(resolver), rows));
+    });
+    std::sort(covered.begin(), covered.end());
+    out.report.ranks_covered = std::unique(covered.begin(), covered.end()) - covered.begin();
+    T::report(rows_, context, out.report);
+    return out;
+  }
+
+ private:
+  MetricInfo info_;
+  std::vector<Tables> batches_;  // one per local() call, until settle()
+  Tables rows_;
+  std::vector<ResultMatrix> matrices_;
+};
+
+template <class T>
+std::unique_ptr<Metric> define_metric() {
+  return std::make_unique<DefinedMetric<T>>();
+}
+
+}  // namespace ccl

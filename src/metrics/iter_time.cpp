@@ -1,0 +1,109 @@
+// iter_time: how long a training step takes, by CPU marker and by GPU window.
+// Definition: step_ns = duration of the CPU ProfilerStep#N; gpu_span_ns = len of the step's GPU window;
+// period_ns = gap + gpu_span (decisions, Steps and windows; metric-definitions 1.7, 3.3).
+// Merge: keys are disjoint. Statistics over steps of the maximum over ranks: exact, from the rows.
+#include "core/statistics.hpp"
+#include "metrics/format.hpp"
+#include "metrics/metric.hpp"
+
+namespace ccl {
+namespace {
+
+struct IterTime {
+  static MetricInfo info() {
+    return {.name = "iter_time",
+            .unit = "ms",
+            .question = "How long does a training step take?",
+            .definition = "Mean over steps of the longest CPU step (ProfilerStep#N) over ranks; beside it the period "
+                          "on the GPU: device-idle gap before the step's first kernel plus its GPU window.",
+            .needs = "ProfilerStep markers for step_ns; GPU events for the period",
+            .section = PageSection::step_time,
+            .aliases = {"avg_step_time"},
+            .wants = {}};
+  }
+
+  struct Row {
+    StepId step;
+    RankId rank;
+    std::int32_t device = 0;
+    std::int64_t step_ns = -1, gpu_span_ns = -1, gap_ns = -1;
+    auto key() const { return std::tuple(step, rank, device); }
+    std::int64_t period_ns() const { return gpu_span_ns < 0 ? -1 : gap_ns + gpu_span_ns; }
+    static TableInfo table() { return {"rows", "duration of each step on each rank and device"}; }
+    static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
+      std::vector<ColumnSpec<Row>> all = key_columns<Row>();
+      all.push_back(column("step_ns", &Row::step_ns, "ns", "duration of the CPU step ProfilerStep#N", -1));
+      all.push_back(column("gpu_span_ns", &Row::gpu_span_ns, "ns", "first start to last end of the step's GPU events", -1));
+      all.push_back(column("gap_ns", &Row::gap_ns, "ns", "device idle between everything earlier and the first GPU event", -1));
+      all.push_back(integer_column<Row>("period_ns", "ns", "gap_ns + gpu_span_ns", -1,
+                                        [](const Row& row) { return row.period_ns(); }));
+      return all;
+    }
+  };
+  using Tables = RowTables<Row>;
+
+  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
+    for (const Step& step : trace.steps)
+      for (const DeviceWindow& window : step.devices) {
+        Row row;
+        row.step.step = step.number;
+        row.device = window.device;
+        if (step.source == StepSource::marker) row.step_ns = step.end_ns - step.start_ns;
+        if (window.gpu_start_ns != absent_ns) {
+          row.gpu_span_ns = window.gpu_end_ns - window.gpu_start_ns;
+          row.gap_ns = window.gap_ns;
+        }
+        out.of<Row>().push_back(row);
+      }
+  }
+
+  static void report(const Tables& tables, const ReportContext&, Report& out) {
+    const auto& rows = tables.of<Row>();
+    const auto step_ns = largest_per_step(rows, [](const Row& row) { return row.step_ns; });
+    const auto period_ns = largest_per_step(rows, [](const Row& row) { return row.period_ns(); });
+    if (step_ns.empty() && period_ns.empty()) return out.absent("no step has a duration");
+    const std::vector<double>& shown = step_ns.empty() ? period_ns : step_ns;
+    add_statistics(out, "step", step_ns);
+    add_statistics(out, "period", period_ns);
+    if (step_ns.empty()) out.status = Status::partial, out.reason = "no ProfilerStep markers: GPU period only";
+    std::string line = "step time     " + milliseconds(mean(shown)) + " mean of the slowest rank over " +
+                       counted(shown.size(), "step");
+    if (shown.size() > 1)
+      line += " (p50 " + milliseconds(percentile(shown, 50)) + ", p95 " + milliseconds(percentile(shown, 95)) + ")";
+    if (!step_ns.empty() && !period_ns.empty()) line += "; GPU period " + milliseconds(mean(period_ns));
+    out.page.push_back(line);
+  }
+
+ private:
+  // Largest known value per step, in step order. Rows are sorted by step.
+  template <class Value>
+  static std::vector<double> largest_per_step(const std::vector<Row>& rows, Value value) {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < rows.size();) {
+      std::int64_t largest = -1;
+      const StepId step = rows[i].step;
+      for (; i < rows.size() && rows[i].step == step; ++i) largest = std::max(largest, value(rows[i]));
+      if (largest >= 0) out.push_back(static_cast<double>(largest));
+    }
+    return out;
+  }
+
+  static void add_statistics(Report& out, const std::string& what, const std::vector<double>& values) {
+    if (values.empty()) return;
+    const std::string of = " over steps of the largest over ranks";
+    out.value(what + "_mean_ns", mean(values), "mean" + of);
+    out.value(what + "_min_ns", *std::min_element(values.begin(), values.end()), "minimum" + of);
+    out.value(what + "_max_ns", *std::max_element(values.begin(), values.end()), "maximum" + of);
+    out.value(what + "_p50_ns", percentile(values, 50), "median" + of);
+    out.value(what + "_p95_ns", percentile(values, 95), "95th percentile" + of);
+    out.value(what + "_p99_ns", percentile(values, 99), "99th percentile" + of);
+    out.value(what + "_std_ns", standard_deviation(values), "standard deviation (n - 1)" + of);
+    out.value(what + "_inner_mean_ns", inner_mean(values), "mean without the first and the last step" + of);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> iter_time() { return define_metric<IterTime>(); }
+
+}  // namespace ccl

@@ -1,0 +1,184 @@
+// The contract of a metric. A metric is one file: a struct with `info`, one or more Row types, any of local, matched
+// and closing (its three inputs), and report. define_metric<T>() supplies the rest: sorting by key, folding equal keys,
+// packing for the merge, tables for the HDF5 file. Start reading at iter_time.cpp. No path, no MPI, no HDF5 in here.
+//
+//   struct MyMetric {
+//     static MetricInfo info();
+//     struct Row { StepId step; RankId rank; std::int64_t time_ns;            // key first, then integers
+//       static TableInfo table();                                            // name ("rows", "by_op", …), description
+//       static std::vector<ColumnSpec<Row>> columns(const Resolver&);
+//       auto key() const { return std::tuple(step, rank); }
+//       void combine(const Row& other) { time_ns += other.time_ns; }          // associative and commutative
+//     };
+//     using Tables = RowTables<Row>;                                          // several Row types if it has several
+//     static void local(const RankTrace&, const LocalContext&, Tables& out);
+//     static void matched(const MatchedCollectives&, const ClosingContext&, Tables& out);
+//     static void closing(const ClosingRank&, const ClosingContext&, Tables& out);
+//       (or, for slices of big matrices: …, std::vector<ResultMatrix>& out)
+//     static void report(const Tables&, const ReportContext&, Report& out);   // on worker 0, rows sorted and folded
+//   };
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "config.hpp"
+#include "core/intervals.hpp"
+#include "core/problems.hpp"
+#include "core/result_table.hpp"
+#include "core/tables.hpp"
+#include "discover/workload.hpp"
+#include "exchange/groups.hpp"
+#include "exchange/ranks.hpp"
+#include "exchange/records.hpp"
+#include "parse/trace_reader.hpp"
+
+namespace ccl {
+
+/// Where a metric's line stands on the one page.
+enum class PageSection : std::uint8_t { answer, step_time, overlap, traffic, clock, further };
+
+struct MetricInfo {
+  std::string name;                  // file, --metric, HDF5 group, test
+  std::string unit;                  // of the headline, as text shows it
+  std::string question;              // what it answers, one sentence
+  std::string definition;            // one or two sentences with the formula and its source
+  std::string needs;                 // what the traces must hold, in words
+  PageSection section = PageSection::further;
+  std::vector<std::string> aliases;  // older names that --metric accepts
+  Wants wants;                       // of the reader
+  bool needs_matching = false;
+  bool needs_segments = false;       // closing() looks at segments
+};
+
+/// local(): one trace, const, while its events are in memory. rank and step keys are filled in by the driver's
+/// settle(): leave `rank` of a row unknown; `step.iteration` too.
+struct LocalContext {
+  const Config& config;
+  const Workload& workload;
+  const Classifier& classifier;
+  StringTable& strings;              // texts that rows refer to by StringId
+};
+
+/// Between parse and verdict a worker keeps of each rank only this: merged busy lists per kind, ≤ 16 bytes per event.
+struct RankSegments {
+  std::int32_t device = 0;
+  Intervals communication, compute, memory;  // whole file, trace clock
+};
+
+/// closing(): one accepted rank of this worker, after matching. Records and verdicts are parallel arrays.
+struct ClosingRank {
+  std::int32_t rank_row = -1;
+  const RankEntry& entry;
+  const std::vector<RankSegments>& segments;            // by device
+  std::span<const CollectiveRecord> records;            // settled
+  std::span<const RecordVerdict> verdicts;              // empty when nothing was matched
+};
+
+struct ClosingContext {
+  const Config& config;
+  const Workload& workload;
+  const Ranks& ranks;
+  const Groups& groups;
+  const ClockModel& clock;
+  StringTable& strings;
+};
+
+struct ReportContext {
+  const Config& config;
+  const Workload& workload;
+  const Ranks& ranks;
+  const Groups& groups;
+  const ClockModel& clock;
+  const StringTable& strings;        // of all workers
+  Problems& problems;
+};
+
+/// One headline value; becomes an attribute <name> of /metrics/<metric> (unit is the name's suffix) and a JSON key.
+struct Headline {
+  std::string name;
+  double value = 0;                  // NaN = absent
+  std::string text;                  // instead of a number, when not empty
+  std::string description;
+};
+
+/// A matrix [row, column] of int32 (timeline). rows are this worker's; row numbers say where they belong.
+struct ResultMatrix {
+  std::string path;                  // absolute, e.g. /timeline/iteration_10/compute_ns
+  std::string description, unit;
+  std::int64_t columns_count = 0, rows_total = 0;
+  std::vector<std::int64_t> row_numbers;
+  std::vector<std::int32_t> values;  // row-major
+};
+
+/// A plain vector of int64 at a path of its own (bin edges).
+struct ResultVector {
+  std::string path, description, unit;
+  std::vector<std::int64_t> values;
+};
+
+/// What report() says about a metric.
+struct Report {
+  Status status = Status::ok;
+  std::string reason;                // of partial, absent and not_applicable
+  std::int64_t ranks_covered = 0;    // distinct ranks with a value
+  std::vector<Headline> headlines;
+  std::vector<std::string> page;     // lines for the one page, in its section; ≤ 100 columns each
+  std::vector<std::string> details;  // the long form, for --metric
+  std::vector<ResultTable> extra_tables;  // under /metrics/<name>/
+  std::vector<ResultVector> vectors;      // anywhere in the file
+
+  void value(std::string name, double value, std::string description = "") {
+    headlines.push_back({std::move(name), value, "", std::move(description)});
+  }
+  void note(std::string name, std::string text, std::string description = "") {
+    headlines.push_back({std::move(name), 0, std::move(text), std::move(description)});
+  }
+  void absent(std::string why) {
+    status = Status::absent;
+    reason = std::move(why);
+  }
+  void not_applicable(std::string why) {
+    status = Status::not_applicable;
+    reason = std::move(why);
+  }
+};
+
+struct MetricResult {
+  MetricInfo info;
+  Report report;
+  std::vector<ResultTable> tables;   // under /metrics/<name>/
+};
+
+/// A running metric on one worker, its row types erased. Made by define_metric.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  virtual const MetricInfo& info() const = 0;
+  virtual void local(const RankTrace& trace, const LocalContext& context) = 0;  // one batch of rows per call
+  /// Batch i of local() becomes rank keys[i]; batches of traces that were left out are dropped.
+  struct BatchKey {
+    std::int32_t iteration = -1;
+    RankId rank;
+    bool keep = true;
+  };
+  virtual void settle(std::span<const BatchKey> keys) = 0;
+  virtual void matched(const MatchedCollectives& collectives, const ClosingContext& context) = 0;
+  virtual void closing(const ClosingRank& rank, const ClosingContext& context) = 0;
+  virtual Bytes pack() const = 0;                      // rows of this worker, for the merge tree
+  virtual void absorb(std::span<const std::byte>) = 0;  // another worker's pack()
+  virtual MetricResult result(const ReportContext& context, const Resolver& resolver) = 0;
+  /// Matrix slices of this worker, made by closing(); they do not go through the merge.
+  virtual std::vector<ResultMatrix> take_matrices() = 0;
+};
+
+/// name = last part of the HDF5 path. A table whose name is empty is not written (it only feeds report()).
+struct TableInfo {
+  std::string name, description;
+};
+
+}  // namespace ccl
+
+#include "metrics/define_metric.hpp"

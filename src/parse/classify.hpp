@@ -1,0 +1,39 @@
+// Names -> kinds, from the patterns of configs/kernels.yaml (embedded; --settings lays a file over it).
+// Asked once per distinct name of a trace; the answer is kept beside the name.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/kinds.hpp"
+
+namespace ccl {
+
+struct KernelClass {
+  EventKind kind = EventKind::compute;             // compute or communication
+  CollectiveOp op = CollectiveOp::unknown;         // of communication, from the name alone; send_recv if it says so
+  Dimension dimension = Dimension::unknown;        // only of kernels that serve one (DeepEP: ep)
+  std::uint16_t class_index = 0;                   // index into class_names()
+};
+
+class Classifier {
+ public:
+  /// yaml_text: the merged settings (see config_files.hpp). Throws FatalError(bad_request) on a broken pattern.
+  explicit Classifier(std::string_view yaml_text);
+  ~Classifier();
+  Classifier(Classifier&&) noexcept;
+  Classifier& operator=(Classifier&&) noexcept;
+
+  KernelClass kernel(std::string_view name) const;
+  const std::vector<std::string>& class_names() const;  // "gemm", "attention", …, "other"
+  /// Whether a CPU slice of that name is kept for context (launch context rules).
+  bool keeps_slice(std::string_view name) const;
+
+ private:
+  struct Rules;
+  std::unique_ptr<Rules> rules_;
+};
+
+}  // namespace ccl

@@ -1,0 +1,20 @@
+// Last part of every reader: from events in file order to a const RankTrace.
+#pragma once
+#include "core/problems.hpp"
+#include "core/tables.hpp"
+#include "discover/discover.hpp"
+#include "discover/workload.hpp"
+
+namespace ccl {
+
+/// Sorts the events by (start, lane, correlation) and renumbers collectives, memory operations and shapes; sorts the
+/// steps; gives every event its step (its launch's start in the CPU step; without any launch in the file, its GPU
+/// start; launch-less events of a file with launches are outside); fills the GPU windows and gaps; lists devices;
+/// computes the fingerprint; reports negative durations, overlaps on one stream, missing markers and launches.
+void finish(RankTrace& trace, const TraceFile& file, Problems& problems);
+
+/// Dimension of each process group by the evidence order of metric-definitions 1.5: description, then member ranks
+/// against the mesh, then pg_config (already merged into the group), never the operation alone.
+void assign_dimensions(RankTrace& trace, const Mesh& mesh);
+
+}  // namespace ccl

@@ -1,0 +1,57 @@
+// A reader turns one trace file into RankTraces. There is one per format; readers never throw on content: what is
+// damaged becomes a Problem, the good rest is used. A reader object is kept and reused, with its windows and tables.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/problems.hpp"
+#include "core/progress.hpp"
+#include "core/tables.hpp"
+#include "discover/discover.hpp"
+#include "parse/classify.hpp"
+
+namespace ccl {
+
+/// What the selected metrics need beyond GPU events, launches, steps, groups and collectives. Fewer wants = faster.
+struct Wants {
+  bool annotations = false;     // user_annotation slices
+  bool cpu_ops = false;         // cpu_op slices that match a rule, with autograd sequence numbers
+  bool python = false;          // python_function slices that match a rule
+  bool runtime_calls = false;   // runtime slices that synchronise
+  bool kernel_shapes = false;   // occupancy
+  bool memory_sizes = true;     // bytes of copies
+  void unite(const Wants& other) {
+    annotations |= other.annotations;
+    cpu_ops |= other.cpu_ops;
+    python |= other.python;
+    runtime_calls |= other.runtime_calls;
+    kernel_shapes |= other.kernel_shapes;
+    memory_sizes |= other.memory_sizes;
+  }
+};
+
+struct ReadOptions {
+  Wants wants;
+  std::int64_t window_bytes = 4 << 20;
+  const Classifier* classifier = nullptr;
+};
+
+/// Called once per rank in the file, with a trace that is finished (sorted, steps assigned, groups filled in). The
+/// reference is good until the call returns.
+using TraceSink = std::function<void(const RankTrace&)>;
+
+class TraceReader {
+ public:
+  virtual ~TraceReader() = default;
+  virtual void read(const TraceFile& file, const ReadOptions& options, Problems& problems, Progress& progress,
+                    const TraceSink& sink) = 0;
+};
+
+std::unique_ptr<TraceReader> make_kineto_reader();
+
+/// The reader of a format; null when this build or version has none.
+std::unique_ptr<TraceReader> make_reader(TraceFormat format);
+
+}  // namespace ccl

@@ -1,0 +1,55 @@
+#include "run.hpp"
+
+#include "analyze.hpp"
+#include "exchange/merge.hpp"
+#include "metrics/all_metrics.hpp"
+#include "parse/config_files.hpp"
+#include "stopwatch.hpp"
+
+namespace ccl {
+
+Outcome run(const Config& config, const Comm& comm, Progress& progress) {
+  Problems problems;
+  StringTable strings;
+  Timings timings;
+  Stopwatch stopwatch(timings, progress);
+  Metrics metrics = start_metrics(config.metrics);
+
+  stopwatch.start("discover");
+  const Input input = discover(config, comm, problems);
+  const Classifier classifier(merged_settings("kernels", config));
+
+  stopwatch.start("analyze");
+  LocalResults local;
+  together(comm, [&] {
+    local = analyze(input, config, classifier, comm, metrics, strings, problems, progress, timings);
+  });
+
+  stopwatch.start("agree");
+  const Ranks ranks = agree_on_ranks(local.facts, input, config, comm, problems);
+  const Groups groups =
+      agree_on_groups(local_groups(local, ranks, comm), ranks, input.workload.mesh, comm, problems);
+  settle(local, ranks, groups, comm, metrics);
+
+  stopwatch.start("match");
+  const bool matching = any_needs_matching(metrics);
+  Matched matched = matching ? match(local.records, ranks, groups, comm, problems) : unmatched(local, ranks);
+
+  stopwatch.start("close");
+  const ClosingContext closing{config, input.workload, ranks, groups, matched.clock, strings};
+  together(comm, [&] { close(local, matched, closing, comm, metrics); });
+
+  stopwatch.start("merge");
+  const std::int64_t merged_bytes = merge(metrics, strings, problems, comm);
+
+  stopwatch.start("write");
+  stopwatch.add_bytes("match", matched.bytes_out + matched.bytes_back);
+  stopwatch.add_bytes("merge", merged_bytes);
+  Results results{config, input, ranks, groups, matched.clock, matched.mine, {}, {}, problems, timings};
+  results.partial = comm.max(local.ended_early ? 1 : 0) == 1;
+  report(metrics, closing, problems, comm, results);
+  write_results(results, comm);
+  return outcome(results, comm);
+}
+
+}  // namespace ccl

@@ -1,0 +1,64 @@
+// What goes where in the output file, and the same results as JSON. hdf5_file.cpp is the only file that knows HDF5.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "config.hpp"
+#include "core/problems.hpp"
+#include "discover/discover.hpp"
+#include "exchange/groups.hpp"
+#include "exchange/match.hpp"
+#include "exchange/ranks.hpp"
+#include "metrics/metric.hpp"
+
+namespace ccl {
+
+/// Wall and CPU seconds and bytes per stage on this worker; /timings and --timings.
+struct StageTime {
+  std::string stage;
+  double wall_s = 0, cpu_s = 0;
+  std::int64_t bytes = 0;
+};
+struct FileTime {
+  std::int32_t file = -1;
+  double seconds = 0;
+};
+struct Timings {
+  std::vector<StageTime> stages;
+  std::vector<FileTime> files;
+  std::int64_t events_count = 0, peak_memory_bytes = 0;
+};
+
+/// Everything the output is made of. metrics is filled on worker 0 only; instances and matrices are slices.
+struct Results {
+  const Config& config;
+  const Input& input;
+  const Ranks& ranks;
+  const Groups& groups;
+  const ClockModel& clock;
+  const MatchedCollectives& collectives;   // this worker's, before the global sort
+  std::vector<MetricResult> metrics;
+  std::vector<ResultMatrix> matrices;      // timeline
+  const Problems& problems;                // of all workers, on worker 0
+  const Timings& timings;
+  bool partial = false;                    // ended early
+  ExitCode exit_code = ExitCode::done;
+};
+
+/// Writes the HDF5 file under a temporary name in the target folder, then renames it. Collective. Throws FatalError
+/// (bad_request) when the place cannot be written, (runtime_failure) when writing fails; then no file is left.
+void write_results(const Results& results, const Comm& comm);
+
+/// --output-json: one object per metric (headline, values, units, status), coverage, warnings. Worker 0.
+std::string results_json(const Results& results);
+
+/// The one page of text: ≤ 60 lines of ≤ 100 columns (decisions, The one page). Worker 0.
+std::string summary_page(const Results& results);
+/// The long form of the selected metrics (--metric).
+std::string metric_details(const Results& results);
+
+/// SHA-256 of an output's content (decisions, HDF5), as lower-case hex.
+std::string content_hash(const std::string& hdf5_path);
+
+}  // namespace ccl

@@ -1,0 +1,7 @@
+// The communicator of a test run under mpirun.
+#pragma once
+#include "comm/comm.hpp"
+
+namespace ccl::test {
+const Comm& world();
+}
