@@ -39,8 +39,9 @@ struct ReadOptions {
 };
 
 /// Called once per rank in the file, with a trace that is finished (sorted, steps assigned, groups filled in). The
-/// reference is good until the call returns.
-using TraceSink = std::function<void(const RankTrace&)>;
+/// reference is good until the call returns. The sink adds what only the run knows: file number, chosen steps,
+/// dimensions of groups.
+using TraceSink = std::function<void(RankTrace&)>;
 
 class TraceReader {
  public:

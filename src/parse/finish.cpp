@@ -1,0 +1,274 @@
+#include "parse/finish.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace ccl {
+namespace {
+
+// Lanes by (device, stream), so that the order of events does not depend on which lane a file names first.
+void sort_lanes(RankTrace& trace) {
+  const auto less = [](const Lane& a, const Lane& b) { return std::tie(a.device, a.stream) < std::tie(b.device, b.stream); };
+  if (std::is_sorted(trace.lanes.begin(), trace.lanes.end(), less)) return;
+  std::vector<std::uint16_t> order(trace.lanes.size());
+  std::iota(order.begin(), order.end(), std::uint16_t{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return less(trace.lanes[a], trace.lanes[b]); });
+  std::vector<Lane> lanes(order.size());
+  std::vector<std::uint16_t> renumbered(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    lanes[i] = trace.lanes[order[i]];
+    renumbered[order[i]] = static_cast<std::uint16_t>(i);
+  }
+  trace.lanes = std::move(lanes);
+  for (std::uint16_t& lane : trace.events.lane) lane = renumbered[lane];
+}
+
+/// Applies f to every column of the table.
+template <class F>
+void for_each_column(EventTable& events, F f) {
+  f(events.start_ns);
+  f(events.dur_ns);
+  f(events.name);
+  f(events.lane);
+  f(events.kind);
+  f(events.step);
+  f(events.correlation);
+  f(events.launch_ns);
+  f(events.launch_thread);
+}
+
+// Row i of the sorted table = row order[i] of the old one, cycle by cycle in place: no second copy of any column.
+// order is used up.
+void permute(EventTable& events, std::vector<std::uint32_t>& order) {
+  const auto move_row = [&](std::size_t to, std::size_t from) {
+    for_each_column(events, [&](auto& column) { column[to] = column[from]; });
+  };
+  const std::size_t spare = events.size();
+  for_each_column(events, [&](auto& column) { column.resize(spare + 1); });
+  for (std::size_t first = 0; first < spare; ++first) {
+    if (order[first] == first) continue;
+    move_row(spare, first);
+    std::size_t at = first;
+    while (order[at] != first) {
+      const std::size_t from = order[at];
+      move_row(at, from);
+      order[at] = static_cast<std::uint32_t>(at);
+      at = from;
+    }
+    move_row(at, spare);
+    order[at] = static_cast<std::uint32_t>(at);
+  }
+  for_each_column(events, [&](auto& column) { column.resize(spare); });
+}
+
+template <class Rows>
+void renumber(Rows& rows, const std::vector<std::uint32_t>& new_row) {
+  const auto less = [](const auto& a, const auto& b) { return a.event < b.event; };
+  if (!new_row.empty())
+    for (auto& row : rows) row.event = new_row[row.event];
+  if (!std::is_sorted(rows.begin(), rows.end(), less)) std::sort(rows.begin(), rows.end(), less);
+}
+
+// 8 bytes per event for the length of the call, and only if the file is not in order already.
+void sort_events(RankTrace& trace) {
+  EventTable& events = trace.events;
+  const auto key = [&](std::size_t i) { return std::tuple(events.start_ns[i], events.lane[i], events.correlation[i]); };
+  bool sorted = true;
+  for (std::size_t i = 1; i < events.size() && sorted; ++i) sorted = !(key(i) < key(i - 1));
+  std::vector<std::uint32_t> new_row;
+  if (!sorted) {
+    std::vector<std::uint32_t> order(events.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return events.start_ns[a] != events.start_ns[b] ? events.start_ns[a] < events.start_ns[b]
+                                                      : std::tuple(key(a), a) < std::tuple(key(b), b);
+    });
+    new_row.resize(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) new_row[order[i]] = static_cast<std::uint32_t>(i);
+    permute(events, order);
+  }
+  renumber(trace.collectives, new_row);
+  renumber(trace.memory_operations, new_row);
+  renumber(trace.kernel_shapes, new_row);
+}
+
+void sort_slices(Column<CpuSlice>& slices) {
+  const auto less = [](const CpuSlice& a, const CpuSlice& b) {
+    return std::tuple(a.thread, a.start_ns, -a.end_ns) < std::tuple(b.thread, b.start_ns, -b.end_ns);
+  };
+  if (!std::is_sorted(slices.begin(), slices.end(), less)) std::stable_sort(slices.begin(), slices.end(), less);
+}
+
+// A number that occurs twice keeps its first window, widened while the others overlap it (one marker per thread).
+void sort_steps(std::vector<Step>& steps) {
+  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+    return std::tie(a.number, a.start_ns, a.end_ns) < std::tie(b.number, b.start_ns, b.end_ns);
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (kept > 0 && steps[kept - 1].number == steps[i].number) {
+      Step& first = steps[kept - 1];
+      if (steps[i].start_ns < first.end_ns) first.end_ns = std::max(first.end_ns, steps[i].end_ns);
+    } else {
+      std::swap(steps[kept++], steps[i]);
+    }
+  }
+  steps.resize(kept);
+}
+
+/// CPU steps by start, to find the one a time lies in. Where two overlap the later one counts.
+class StepFinder {
+ public:
+  explicit StepFinder(const std::vector<Step>& steps) : steps_(steps), by_start_(steps.size()) {
+    std::iota(by_start_.begin(), by_start_.end(), 0);
+    std::sort(by_start_.begin(), by_start_.end(), [&](std::int32_t a, std::int32_t b) { return start(a) < start(b); });
+  }
+  std::int32_t find(std::int64_t time_ns) const {
+    const auto after = std::upper_bound(by_start_.begin(), by_start_.end(), time_ns,
+                                        [&](std::int64_t time, std::int32_t i) { return time < start(i); });
+    if (after == by_start_.begin()) return -1;
+    const std::int32_t found = *std::prev(after);
+    return time_ns < steps_[static_cast<std::size_t>(found)].end_ns ? found : -1;
+  }
+
+ private:
+  std::int64_t start(std::int32_t i) const { return steps_[static_cast<std::size_t>(i)].start_ns; }
+  const std::vector<Step>& steps_;
+  std::vector<std::int32_t> by_start_;
+};
+
+void assign_steps(RankTrace& trace) {
+  EventTable& events = trace.events;
+  trace.outside_events_count = 0;
+  const bool markers = !trace.steps.empty();
+  if (!markers && !events.start_ns.empty()) trace.steps.push_back({.number = 0, .source = StepSource::span, .devices = {}});
+  const StepFinder finder(trace.steps);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    std::int32_t step = 0;
+    if (markers) {
+      const std::int64_t decides = trace.has_launches() ? events.launch_ns[i] : events.start_ns[i];
+      step = decides == absent_ns ? -1 : finder.find(decides);
+    }
+    events.step[i] = step;
+    if (step < 0) ++trace.outside_events_count;
+  }
+}
+
+void list_devices(RankTrace& trace) {
+  std::vector<bool> used(trace.lanes.size());
+  for (const std::uint16_t lane : trace.events.lane) used[lane] = true;
+  trace.devices.clear();
+  for (std::size_t lane = 0; lane < used.size(); ++lane)
+    if (used[lane]) trace.devices.push_back(trace.lanes[lane].device);
+  std::sort(trace.devices.begin(), trace.devices.end());
+  trace.devices.erase(std::unique(trace.devices.begin(), trace.devices.end()), trace.devices.end());
+}
+
+// One pass in start order. "Everything that started earlier" is strict: events that start together are no gap.
+void fill_windows(RankTrace& trace) {
+  for (Step& step : trace.steps) {
+    step.devices.clear();
+    for (const std::int32_t device : trace.devices) step.devices.push_back({.device = device});
+  }
+  struct Busy {
+    std::int64_t until_ns = absent_ns, at_ns = absent_ns, until_before_ns = absent_ns;
+  };
+  std::vector<Busy> busy(trace.devices.size());
+  std::vector<std::size_t> device_of_lane(trace.lanes.size());
+  for (std::size_t lane = 0; lane < trace.lanes.size(); ++lane)
+    device_of_lane[lane] = static_cast<std::size_t>(
+        std::lower_bound(trace.devices.begin(), trace.devices.end(), trace.lanes[lane].device) - trace.devices.begin());
+  const EventTable& events = trace.events;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const std::int64_t start = events.start_ns[i];
+    const std::size_t device = device_of_lane[events.lane[i]];
+    Busy& before = busy[device];
+    if (start != before.at_ns) before.at_ns = start, before.until_before_ns = before.until_ns;
+    before.until_ns = std::max(before.until_ns, events.end_ns(i));
+    if (events.step[i] < 0) continue;
+    Step& step = trace.steps[static_cast<std::size_t>(events.step[i])];
+    DeviceWindow& window = step.devices[device];
+    if (window.gpu_start_ns == absent_ns) {
+      window.gpu_start_ns = start;
+      const std::int64_t from = before.until_before_ns != absent_ns ? before.until_before_ns : step.start_ns;
+      window.gap_ns = from == absent_ns ? 0 : std::max<std::int64_t>(0, start - from);
+    }
+    window.gpu_end_ns = std::max(window.gpu_end_ns, events.end_ns(i));
+  }
+}
+
+std::uint64_t fingerprint(const RankTrace& trace) {
+  const EventTable& events = trace.events;
+  std::uint64_t hash = events.size();
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto time = static_cast<std::uint64_t>(events.start_ns[i] - events.start_ns[0]) * 0x9e3779b97f4a7c15ULL;
+    const auto duration = static_cast<std::uint64_t>(events.dur_ns[i]) * 0xc2b2ae3d27d4eb4fULL;
+    hash = hash_combine(hash, time ^ duration ^ trace.strings.id(events.name[i]).value);
+  }
+  return hash;
+}
+
+std::int64_t count_overlaps(const RankTrace& trace) {
+  std::vector<std::int64_t> lane_end(trace.lanes.size(), INT64_MIN);
+  std::int64_t overlaps = 0;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    std::int64_t& end = lane_end[trace.events.lane[i]];
+    if (trace.events.start_ns[i] < end) ++overlaps;
+    end = std::max(end, trace.events.end_ns(i));
+  }
+  return overlaps;
+}
+
+std::int64_t clear_negative_durations(EventTable& events) {
+  std::int64_t found = 0;
+  for (std::int64_t& duration : events.dur_ns)
+    if (duration < 0) duration = 0, ++found;
+  return found;
+}
+
+}  // namespace
+
+void finish(RankTrace& trace, const TraceFile& file, Problems& problems) {
+  trace.iteration = file.iteration;
+  trace.replica = file.replica;
+  const auto warn = [&](Code code, std::int64_t count) {
+    if (count > 0)
+      problems.add({.code = code, .iteration = file.iteration, .rank = trace.rank.value, .file = file.shown,
+                    .count = count, .detail = {}});
+  };
+  warn(Code::negative_duration, clear_negative_durations(trace.events));
+  trace.events.step.resize(trace.events.size());
+  sort_lanes(trace);
+  sort_events(trace);
+  sort_slices(trace.slices);
+  const bool markers = !trace.steps.empty();
+  sort_steps(trace.steps);
+  assign_steps(trace);
+  list_devices(trace);
+  fill_windows(trace);
+  trace.fingerprint = fingerprint(trace);
+  if (trace.events.start_ns.empty()) return;
+  warn(Code::overlap_on_stream, count_overlaps(trace));
+  warn(Code::no_step_markers, markers ? 0 : 1);
+  warn(Code::no_launch_records, trace.has_launches() ? 0 : 1);
+  warn(Code::kernels_outside_steps, trace.outside_events_count);
+}
+
+void select_steps(RankTrace& trace, const std::vector<std::int64_t>& numbers) {
+  std::vector<std::int32_t> new_index(trace.steps.size(), -1);
+  std::vector<Step> kept;
+  for (std::size_t i = 0; i < trace.steps.size(); ++i)
+    if (std::find(numbers.begin(), numbers.end(), trace.steps[i].number) != numbers.end()) {
+      new_index[i] = static_cast<std::int32_t>(kept.size());
+      kept.push_back(std::move(trace.steps[i]));
+    }
+  trace.steps = std::move(kept);
+  for (std::int32_t& step : trace.events.step) {
+    if (step < 0) continue;
+    step = new_index[static_cast<std::size_t>(step)];
+    if (step < 0) ++trace.outside_events_count;
+  }
+}
+
+}  // namespace ccl

@@ -1,0 +1,141 @@
+#include "parse/finish.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/trace_builder.hpp"
+
+namespace ccl {
+namespace {
+
+using test::not_launched;
+using test::TraceBuilder;
+
+std::vector<std::string> names(const RankTrace& trace) {
+  std::vector<std::string> all;
+  for (const std::uint32_t name : trace.events.name) all.emplace_back(trace.strings.text(name));
+  return all;
+}
+
+std::vector<std::int32_t> steps(const RankTrace& trace) { return {trace.events.step.begin(), trace.events.step.end()}; }
+
+TEST(Finish, EventsAreSortedAndTheRowsThatPointAtThemFollow) {
+  const RankTrace trace = TraceBuilder()
+                              .group("dp", "", {0, 1})
+                              .copy("last", 64, 300, 1)
+                              .stream(20).collective(CollectiveOp::all_reduce, "dp", 8, 100, 5)
+                              .stream(9).kernel("middle", 100, 5).shape(1, 2, 3)
+                              .kernel("first", 0, 5)
+                              .build();
+  EXPECT_EQ(names(trace), (std::vector<std::string>{"first", "middle", "ncclDevKernel_all_reduce", "last"}));
+  EXPECT_EQ(trace.collectives.at(0).event, 2U);
+  EXPECT_EQ(trace.memory_operations[0].event, 3U);
+  EXPECT_EQ(trace.kernel_shapes[0].event, 1U);
+  EXPECT_EQ(trace.lanes.at(trace.events.lane[2]).stream, 20);
+  EXPECT_EQ(trace.events.launch_ns[3], 300);
+}
+
+TEST(Finish, LaunchDecidesTheStepOfAnEvent) {
+  const RankTrace trace = TraceBuilder()
+                              .step(4, 0, 100).step(5, 100, 200)
+                              .kernel("late", 150, 10, 99)
+                              .kernel("next", 160, 10, 100)
+                              .kernel("after", 170, 10, 200)
+                              .kernel("queued before", 180, 10, not_launched)
+                              .build();
+  EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{0, 1, -1, -1}));
+  EXPECT_EQ(trace.outside_events_count, 2);
+}
+
+TEST(Finish, WithoutAnyLaunchTheGpuStartDecides) {
+  Problems problems;
+  const RankTrace trace = TraceBuilder().step(4, 0, 100).step(5, 100, 200)
+                              .kernel("a", 99, 10, not_launched).kernel("b", 100, 10, not_launched)
+                              .build(problems);
+  EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(problems.count(Code::no_launch_records), 1);
+}
+
+TEST(Finish, WithoutMarkersTheWholeSpanIsStepZero) {
+  Problems problems;
+  const RankTrace trace = TraceBuilder().kernel("a", 10, 10).kernel("b", 50, 10, not_launched).build(problems);
+  ASSERT_EQ(trace.steps.size(), 1U);
+  EXPECT_EQ(trace.steps[0].source, StepSource::span);
+  EXPECT_EQ(trace.steps[0].devices.at(0).gpu_end_ns, 60);
+  EXPECT_EQ(trace.steps[0].devices.at(0).gap_ns, 0);
+  EXPECT_EQ(trace.outside_events_count, 0);
+  EXPECT_EQ(problems.count(Code::no_step_markers), 1);
+}
+
+TEST(Finish, GpuWindowReachesFromFirstStartToLastEndAndTheGapIsDeviceIdleTimeBeforeIt) {
+  const RankTrace trace = TraceBuilder()
+                              .step(1, 100, 200).step(2, 200, 300)
+                              .kernel("a", 110, 200)                       // ends 310, behind the next one's start
+                              .stream(8).kernel("b", 120, 10)
+                              .kernel("c", 330, 10, 210).kernel("d", 350, 10, 220)
+                              .build();
+  const DeviceWindow& first = trace.steps.at(0).devices.at(0);
+  EXPECT_EQ(first.gpu_start_ns, 110);
+  EXPECT_EQ(first.gpu_end_ns, 310);
+  EXPECT_EQ(first.gap_ns, 10);  // nothing earlier: from the start of the CPU step
+  const DeviceWindow& second = trace.steps.at(1).devices.at(0);
+  EXPECT_EQ(second.gpu_start_ns, 330);
+  EXPECT_EQ(second.gpu_end_ns, 360);
+  EXPECT_EQ(second.gap_ns, 20);
+}
+
+TEST(Finish, OutsideEventsEndTheGapToo) {
+  const RankTrace trace =
+      TraceBuilder().step(1, 100, 200).kernel("early", 50, 60, not_launched).kernel("a", 130, 5).build();
+  EXPECT_EQ(trace.steps.at(0).devices.at(0).gap_ns, 20);
+}
+
+TEST(Finish, DevicesHaveWindowsOfTheirOwn) {
+  const RankTrace trace = TraceBuilder().step(1, 0, 100).step(2, 100, 200)
+                              .device(3).kernel("a", 10, 10).device(1).kernel("b", 20, 10).kernel("c", 120, 10).build();
+  EXPECT_EQ(trace.devices, (std::vector<std::int32_t>{1, 3}));
+  EXPECT_EQ(trace.steps.at(0).devices.at(0).gpu_start_ns, 20);
+  EXPECT_EQ(trace.steps.at(0).devices.at(1).gpu_start_ns, 10);
+  EXPECT_EQ(trace.steps.at(1).devices.at(1).gpu_start_ns, absent_ns);
+}
+
+TEST(Finish, NegativeDurationsBecomeZeroAndOverlapsOnOneStreamAreCounted) {
+  Problems problems;
+  const RankTrace trace = TraceBuilder().step(1, 0, 100)
+                              .kernel("a", 10, -5).kernel("b", 20, 10).kernel("c", 29, 10).kernel("d", 39, 10)
+                              .stream(8).kernel("e", 21, 10)
+                              .build(problems);
+  EXPECT_EQ(trace.events.dur_ns[0], 0);
+  EXPECT_EQ(problems.count(Code::negative_duration), 1);
+  EXPECT_EQ(problems.count(Code::overlap_on_stream), 1);
+}
+
+TEST(Finish, FingerprintIgnoresTheClockAndTheOrderInTheFile) {
+  const auto print = [](std::int64_t shift, std::int64_t dur_ns, bool swapped) {
+    TraceBuilder builder;
+    if (swapped) builder.kernel("b", 20 + shift, dur_ns);
+    builder.kernel("a", 10 + shift, 5);
+    if (!swapped) builder.kernel("b", 20 + shift, dur_ns);
+    return builder.build().fingerprint;
+  };
+  EXPECT_EQ(print(0, 7, false), print(1000, 7, true));
+  EXPECT_NE(print(0, 7, false), print(0, 8, false));
+}
+
+TEST(Finish, AStepSeenOnTwoThreadsIsOneStep) {
+  const RankTrace trace = TraceBuilder().step(2, 50, 90).step(1, 0, 40).step(1, 5, 45).kernel("a", 44, 1).build();
+  ASSERT_EQ(trace.steps.size(), 2U);
+  EXPECT_EQ(trace.steps[0].end_ns, 45);
+  EXPECT_EQ(trace.events.step[0], 0);
+}
+
+TEST(SelectSteps, EventsOfOtherStepsGoOutside) {
+  RankTrace trace = TraceBuilder().step(1, 0, 10).step(2, 10, 20).kernel("a", 1, 1).kernel("b", 11, 1).build();
+  select_steps(trace, {2, 7});
+  ASSERT_EQ(trace.steps.size(), 1U);
+  EXPECT_EQ(trace.steps[0].number, 2);
+  EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{-1, 0}));
+  EXPECT_EQ(trace.outside_events_count, 1);
+}
+
+}  // namespace
+}  // namespace ccl
