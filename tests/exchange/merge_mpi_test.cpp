@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "exchange/merge.hpp"
 #include "support/mpi_world.hpp"
 
@@ -8,71 +10,55 @@ namespace {
 
 using test::world;
 
-/// Adds 10 per call of local() to the row of the rank it is settled on.
-struct Tally {
-  static MetricInfo info() { return {.name = "tally"}; }
-  struct Row {
-    RankId rank;
-    std::int64_t sum_count = 0;
-    static TableInfo table() { return {}; }
-    static std::vector<ColumnSpec<Row>> columns(const Resolver&) { return {}; }
-    auto key() const { return std::tuple(rank); }
-    void combine(const Row& other) { sum_count += other.sum_count; }
-  };
-  using Tables = RowTables<Row>;
-  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
-    out.of<Row>().push_back({RankId(), trace.events_count});
+/// A metric that is only a list of numbers.
+class Numbers final : public Metric {
+ public:
+  std::vector<std::int64_t> numbers;
+  const MetricInfo& info() const override { return info_; }
+  void local(const RankTrace&, const LocalContext&) override {}
+  void settle(std::span<const BatchKey>) override {}
+  void matched(const MatchedCollectives&, const ClosingContext&) override {}
+  void closing(const ClosingRank&, const ClosingContext&) override {}
+  Bytes pack() const override {
+    ByteWriter out;
+    out.array(numbers);
+    return out.take();
   }
-  static void report(const Tables& tables, const ReportContext&, Report& report) {
-    std::int64_t sum = 0;
-    for (const Row& row : tables.of<Row>()) sum += row.sum_count;
-    report.value("sum_count", static_cast<double>(sum));
-    report.value("rows_count", static_cast<double>(tables.of<Row>().size()));
+  void absorb(std::span<const std::byte> bytes) override {
+    for (const std::int64_t n : ByteReader(bytes).array<std::int64_t>()) numbers.push_back(n);
   }
-};
+  MetricResult result(const ReportContext&, const Resolver&) override { return {}; }
+  std::vector<ResultMatrix> take_matrices() override { return {}; }
 
-double headline(const MetricResult& result, const std::string& name) {
-  for (const Headline& h : result.report.headlines)
-    if (h.name == name) return h.value;
-  return -1;
-}
+ private:
+  MetricInfo info_;
+};
 
 TEST(Merge, RowsTextsAndWarningsReachTheFirstWorker) {
   const int me = world().worker(), workers = world().num_workers();
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(define_metric<Tally>());
+  for (int i = 0; i < 2; ++i) metrics.push_back(std::make_unique<Numbers>());
+  // Worker w has w numbers in the first metric; only the last worker has one in the second.
+  for (int i = 0; i < me; ++i) static_cast<Numbers&>(*metrics[0]).numbers.push_back(me);
+  if (me == workers - 1) static_cast<Numbers&>(*metrics[1]).numbers.push_back(77);
   StringTable strings;
   Problems problems;
-  const Config config;
-  const Workload workload;
-  const Classifier* nothing = nullptr;  // Tally does not look at names
-  const LocalContext context{config, workload, *nothing, strings};
-  RankTrace trace;
-  trace.events_count = me + 1;
-  metrics[0]->local(trace, context);
-  metrics[0]->local(trace, context);
-  // Rank 0 is seen by every worker (its rows fold), the other one by this worker alone.
-  const std::vector<Metric::BatchKey> keys{{-1, RankId(0), true}, {-1, RankId(me + 1), true}};
-  metrics[0]->settle(keys);
   strings.intern("text of worker " + std::to_string(me));
-  problems.add({.code = Code::file_cut, .file = std::to_string(me)});
+  Problem cut;
+  cut.code = Code::file_cut;
+  cut.file = std::to_string(me);
+  problems.add(cut);
 
-  const std::int64_t bytes = merge(metrics, strings, problems, world());
-  EXPECT_EQ(bytes > 0, me > 0);
+  EXPECT_EQ(merge(metrics, strings, problems, world()) > 0, me > 0);
   if (me > 0) return;
-  const Ranks ranks;
-  const Groups groups;
-  const ClockModel clock;
-  const ReportContext report{config, workload, ranks, groups, clock, strings, problems};
-  const Resolver resolver{strings, groups};
-  const MetricResult result = metrics[0]->result(report, resolver);
-  EXPECT_EQ(headline(result, "sum_count"), workers * (workers + 1));
-  EXPECT_EQ(headline(result, "rows_count"), workers + 1);
-  EXPECT_EQ(problems.count(Code::file_cut), workers);
+  const auto& first = static_cast<Numbers&>(*metrics[0]).numbers;
   for (int w = 0; w < workers; ++w) {
+    EXPECT_EQ(std::count(first.begin(), first.end(), w), w);
     const std::string text = "text of worker " + std::to_string(w);
     EXPECT_EQ(strings.text(string_id(text)), text);
   }
+  EXPECT_EQ(static_cast<Numbers&>(*metrics[1]).numbers, std::vector<std::int64_t>{77});
+  EXPECT_EQ(problems.count(Code::file_cut), workers);
 }
 
 }  // namespace
