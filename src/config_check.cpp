@@ -1,0 +1,55 @@
+#include "config_check.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "config_values.hpp"
+
+namespace ccl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A run is named after a folder path; its file name is one word.
+std::string file_word(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == '\\' || static_cast<unsigned char>(c) <= ' '; }, '_');
+  return name.empty() || name == "." ? "run" : name;
+}
+
+}  // namespace
+
+void check_output_place(const OutputConfig& output) {
+  const fs::path file(output.hdf5);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  const std::string what = "output " + output.hdf5;
+  std::error_code error;
+  if (output.hdf5.empty()) throw bad_request("output", "the name is empty", "Use -o FILE.");
+  if (!fs::exists(folder, error)) throw bad_request(what, "there is no folder " + folder.string());
+  if (!fs::is_directory(folder, error)) throw bad_request(what, folder.string() + " is not a folder");
+  if (fs::is_directory(file, error)) throw bad_request(what, "is a folder", "Use -o FILE.");
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    throw bad_request(what, "no permission to write in " + folder.string(), "Use -o FILE.");
+}
+
+std::vector<Config> one_config_per_run(const Config& config, const std::vector<std::string>& runs) {
+  std::vector<Config> all;
+  std::set<std::string> taken;
+  for (const std::string& run : runs) {
+    Config one = config;
+    one.input.run = run;
+    one.input.each_run = false;
+    fs::path file(config.output.hdf5);
+    std::string word = file_word(run);
+    for (int copy = 2; !taken.insert(word).second; ++copy) word = file_word(run) + "-" + std::to_string(copy);
+    const std::string extension = file.has_extension() ? file.extension().string() : ".h5";
+    one.output.hdf5 = (file.parent_path() / (file.stem().string() + "." + word + extension)).string();
+    all.push_back(one);
+  }
+  return all;
+}
+
+}  // namespace ccl

@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "config_command_line.hpp"
+#include "metrics/all_metrics.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::size_t help_column = 30;
+
+constexpr const char* usage =
+    "ccl-analyze [DIR...] [options]\n"
+    "Profiler traces of a distributed training run in; one HDF5 file and one page of text out.\n"
+    "Runs on any number of MPI processes: mpirun -n 4 ccl-analyze DIR\n";
+
+constexpr const char* closing =
+    "\nExamples\n"
+    "  ccl-analyze traces/                                 everything, into ccl-analyze.h5\n"
+    "  mpirun -n 8 ccl-analyze traces/ -o run7.h5          the same answer, sooner\n"
+    "  ccl-analyze traces/ --iteration 10 --step 3,4       part of a run\n"
+    "  ccl-analyze traces/ --metric comm_comp_overlap      one metric, long form\n"
+    "  ccl-analyze --job job.yaml --output-json            a job file; JSON on stdout\n"
+    "\nOptions that take several values are repeated or separated by commas.\n"
+    "stdout carries the result, stderr everything else.\n"
+    "Exit codes: 0 done, 1 failure (no output file), 2 bad request, 3 --strict and input was lost,\n"
+    "            4 ended early (output is partial)\n";
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() + 1 < width) text.resize(width, ' ');
+  else text += "\n" + std::string(width, ' ');
+  return text;
+}
+
+// Breaks text into lines of at most 100 columns, each indented.
+std::string wrapped(const std::string& label, const std::string& text) {
+  const std::string indent(label.size(), ' ');
+  std::string out, line = label;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t to = std::min(text.find(' ', from), text.size());
+    if (line.size() + to - from > 100) {
+      out += line + "\n";
+      line = indent;
+    }
+    line += text.substr(from, to - from) + " ";
+    from = to + 1;
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return out + line + "\n";
+}
+
+}  // namespace
+
+std::string help_text() {
+  std::string text = usage, group;
+  for (const Option& option : options()) {
+    if (option.group != group) text += "\n" + (group = option.group) + "\n";
+    std::string flags = option.flags;
+    if (const std::size_t comma = flags.find(','); comma != std::string::npos) flags.insert(comma + 1, " ");
+    else flags = "    " + flags;
+    if (!option.value_name.empty()) flags += " " + option.value_name;
+    if (option.shape == OptionShape::list) flags += " ...";
+    text += padded("  " + flags, help_column) + option.help + "\n";
+  }
+  return text + closing;
+}
+
+std::string metric_list_text() {
+  std::string text;
+  for (const MetricInfo& info : metric_list()) {
+    std::string aliases;
+    for (const std::string& alias : info.aliases) aliases += (aliases.empty() ? " (also " : ", ") + alias;
+    text += info.name + (aliases.empty() ? "" : aliases + ")") + (info.unit.empty() ? "" : " [" + info.unit + "]") + "\n";
+    text += wrapped("  question    ", info.question);
+    text += wrapped("  needs       ", info.needs);
+    text += wrapped("  definition  ", info.definition);
+  }
+  return text;
+}
+
+}  // namespace ccl

@@ -1,0 +1,47 @@
+#include "config_check.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/problems.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace ccl {
+namespace {
+
+std::string refusal(const std::string& hdf5) {
+  OutputConfig output;
+  output.hdf5 = hdf5;
+  try {
+    check_output_place(output);
+  } catch (const FatalError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(OutputPlace, IsCheckedBeforeAnyTraceIsRead) {
+  const test::ScratchFolder folder;
+  EXPECT_EQ(refusal(folder.path("x.h5")), "accepted");
+  EXPECT_THAT(refusal(folder.path("no/x.h5")), ::testing::HasSubstr("there is no folder"));
+  EXPECT_THAT(refusal(folder.path()), ::testing::HasSubstr("is a folder"));
+  EXPECT_THAT(refusal(folder.write("f", "") + "/x.h5"), ::testing::HasSubstr("is not a folder"));
+  EXPECT_THAT(refusal(""), ::testing::HasSubstr("the name is empty"));
+}
+
+TEST(EachRun, HasAnOutputOfItsOwn) {
+  Config config;
+  config.output.hdf5 = "out/all.h5";
+  config.input.each_run = true;
+  const std::vector<Config> all = one_config_per_run(config, {"a", "b/c", "b_c", "."});
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].output.hdf5, "out/all.a.h5");
+  EXPECT_EQ(all[1].output.hdf5, "out/all.b_c.h5");
+  EXPECT_EQ(all[2].output.hdf5, "out/all.b_c-2.h5");
+  EXPECT_EQ(all[3].output.hdf5, "out/all.run.h5");
+  EXPECT_EQ(all[1].input.run, "b/c");
+  EXPECT_FALSE(all[1].input.each_run);
+}
+
+}  // namespace
+}  // namespace ccl
