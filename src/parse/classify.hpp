@@ -27,9 +27,11 @@ class Classifier {
   Classifier& operator=(Classifier&&) noexcept;
 
   KernelClass kernel(std::string_view name) const;
-  const std::vector<std::string>& class_names() const;  // "gemm", "attention", …, "other"
+  const std::vector<std::string>& class_names() const;  // "gemm", "attention", …, "other", "communication"
   /// Whether a CPU slice of that name is kept for context (launch context rules).
   bool keeps_slice(std::string_view name) const;
+  /// The first rule of `slices:` that keeps it ("forward", "backward", "optimizer", "fsdp", …); empty if none does.
+  std::string_view slice_rule(std::string_view name) const;
 
  private:
   struct Rules;

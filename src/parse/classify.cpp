@@ -1,0 +1,144 @@
+#include "parse/classify.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <yaml-cpp/yaml.h>
+
+#include "core/problems.hpp"
+#include "parse/name_pattern.hpp"
+
+namespace ccl {
+namespace {
+
+[[noreturn]] void refuse(const std::string& where, const std::string& why) {
+  throw FatalError(ExitCode::bad_request, "settings 'kernels." + where + "' cannot be used (" + why + ") See configs/kernels.yaml.");
+}
+
+/// One key of a map of rules and its patterns.
+struct NamedPatterns {
+  std::string name;
+  std::vector<NamePattern> patterns;
+  bool match(std::string_view text) const {
+    return std::any_of(patterns.begin(), patterns.end(), [&](const NamePattern& p) { return p.matches(text); });
+  }
+};
+
+struct CommunicationRule {
+  NamedPatterns names;
+  CollectiveOp op = CollectiveOp::unknown;
+  Dimension dimension = Dimension::unknown;
+};
+
+NamedPatterns patterns(const std::string& where, const std::string& name, const YAML::Node& list) {
+  NamedPatterns out{name, {}};
+  if (!list.IsSequence()) refuse(where + "." + name, "it is no list of patterns");
+  for (const auto& pattern : list) {
+    if (!pattern.IsScalar()) refuse(where + "." + name, "a pattern is no text");
+    out.patterns.emplace_back(pattern.Scalar());
+  }
+  return out;
+}
+
+std::vector<NamedPatterns> pattern_map(const YAML::Node& root, const std::string& section) {
+  const YAML::Node map = root[section];
+  if (!map.IsDefined() || !map.IsMap()) refuse(section, "it is no map");
+  std::vector<NamedPatterns> all;
+  for (const auto& entry : map) all.push_back(patterns(section, entry.first.as<std::string>(), entry.second));
+  return all;
+}
+
+template <class Enum>
+Enum from_text(const std::string& where, const std::string& text, int count) {
+  std::vector<std::string> known;
+  for (int i = 0; i < count; ++i) {
+    known.emplace_back(to_text(static_cast<Enum>(i)));
+    if (known.back() == text) return static_cast<Enum>(i);
+  }
+  const std::string near = closest(text, known);
+  refuse(where, "unknown word '" + text + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
+}
+
+CommunicationRule communication_rule(const std::string& name, const YAML::Node& node) {
+  const std::string where = "communication." + name;
+  if (!node.IsMap()) refuse(where, "it is no map");
+  CommunicationRule rule;
+  for (const auto& entry : node) {
+    const auto key = entry.first.as<std::string>();
+    if (key == "match") rule.names = patterns("communication", name, entry.second);
+    else if (key == "operation") rule.op = from_text<CollectiveOp>(where, entry.second.as<std::string>(), collective_op_count);
+    else if (key == "dimension") rule.dimension = from_text<Dimension>(where, entry.second.as<std::string>(), dimension_count);
+    else refuse(where, "unknown key '" + key + "'; known: match, operation, dimension");
+  }
+  if (rule.names.patterns.empty()) refuse(where, "it has no key match");
+  return rule;
+}
+
+/// Number of the first rule that matches.
+std::optional<std::size_t> first_match(const std::vector<NamedPatterns>& rules, std::string_view text) {
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (rules[i].match(text)) return i;
+  return {};
+}
+
+}  // namespace
+
+struct Classifier::Rules {
+  std::vector<CommunicationRule> communication;
+  std::vector<NamedPatterns> operation_names;
+  std::vector<CollectiveOp> operations;          // parallel to operation_names
+  std::vector<NamedPatterns> compute;
+  std::vector<NamedPatterns> slices;
+  std::vector<std::string> class_names;          // those of compute, "other", "communication"
+};
+
+Classifier::Classifier(std::string_view yaml_text) : rules_(std::make_unique<Rules>()) {
+  YAML::Node root;
+  try {
+    root = YAML::Load(std::string(yaml_text));
+  } catch (const YAML::Exception& broken) {
+    refuse("", broken.what());
+  }
+  const YAML::Node communication = root["communication"];
+  if (!communication.IsDefined() || !communication.IsMap()) refuse("communication", "it is no map");
+  for (const auto& entry : communication)
+    rules_->communication.push_back(communication_rule(entry.first.as<std::string>(), entry.second));
+  rules_->operation_names = pattern_map(root, "operations");
+  for (const NamedPatterns& rule : rules_->operation_names)
+    rules_->operations.push_back(from_text<CollectiveOp>("operations", rule.name, collective_op_count));
+  rules_->compute = pattern_map(root, "compute_classes");
+  rules_->slices = pattern_map(root, "slices");
+  for (const NamedPatterns& rule : rules_->compute) rules_->class_names.push_back(rule.name);
+  rules_->class_names.emplace_back("other");
+  rules_->class_names.emplace_back("communication");
+}
+
+Classifier::~Classifier() = default;
+Classifier::Classifier(Classifier&&) noexcept = default;
+Classifier& Classifier::operator=(Classifier&&) noexcept = default;
+
+KernelClass Classifier::kernel(std::string_view name) const {
+  const std::string text = name_to_match(name);
+  const auto other = static_cast<std::uint16_t>(rules_->compute.size());
+  for (const CommunicationRule& rule : rules_->communication) {
+    if (!rule.names.match(text)) continue;
+    KernelClass found{EventKind::communication, rule.op, rule.dimension, static_cast<std::uint16_t>(other + 1)};
+    if (found.op != CollectiveOp::unknown) return found;
+    if (const auto i = first_match(rules_->operation_names, text)) found.op = rules_->operations[*i];
+    return found;
+  }
+  KernelClass found;
+  found.class_index = static_cast<std::uint16_t>(first_match(rules_->compute, text).value_or(other));
+  return found;
+}
+
+const std::vector<std::string>& Classifier::class_names() const { return rules_->class_names; }
+
+bool Classifier::keeps_slice(std::string_view name) const { return !slice_rule(name).empty(); }
+
+std::string_view Classifier::slice_rule(std::string_view name) const {
+  const auto found = first_match(rules_->slices, name_to_match(name));
+  return found ? std::string_view(rules_->slices[*found].name) : std::string_view();
+}
+
+}  // namespace ccl

@@ -1,0 +1,82 @@
+#include "parse/config_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "core/problems.hpp"
+#include "parse/classify.hpp"
+
+namespace ccl {
+namespace {
+
+/// A settings file for the length of a test.
+class SettingsFile {
+ public:
+  explicit SettingsFile(const std::string& text) : path_(testing::TempDir() + "ccl_settings_" + std::to_string(counter_++) + ".yaml") {
+    std::ofstream(path_) << text;
+  }
+  ~SettingsFile() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  static inline int counter_ = 0;
+  std::string path_;
+};
+
+std::string refusal(const std::string& text) {
+  const SettingsFile file(text);
+  Config config;
+  config.settings_files = {file.path()};
+  try {
+    merged_settings("kernels", config);
+  } catch (const FatalError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ConfigFiles, WithoutSettingsTheEmbeddedTextIsUsed) {
+  EXPECT_EQ(merged_settings("kernels", Config()), embedded_config("kernels"));
+  EXPECT_THROW(embedded_config("nothing"), std::logic_error);
+}
+
+TEST(ConfigFiles, EveryEmbeddedFileHasANameAndText) {
+  EXPECT_FALSE(embedded_configs().empty());
+  for (const EmbeddedConfig& config : embedded_configs()) EXPECT_FALSE(config.text.empty()) << config.name;
+}
+
+TEST(ConfigFiles, SettingsAreLaidOverKeyByKeyAndAddedRulesComeFirst) {
+  const SettingsFile first(
+      "kernels:\n  communication:\n    mine: {match: [ncclDevKernel_AllReduce], operation: barrier}\n"
+      "  compute_classes:\n    gemm: [only_this]\n");
+  const SettingsFile second("kernels: {compute_classes: {gemm: [only_that]}}\n");
+  Config config;
+  config.settings_files = {first.path(), second.path()};
+  const Classifier classifier(merged_settings("kernels", config));
+  EXPECT_EQ(classifier.kernel("ncclDevKernel_AllReduce_x").op, CollectiveOp::barrier);
+  EXPECT_EQ(classifier.kernel("ncclDevKernel_AllGather_x").op, CollectiveOp::all_gather);
+  EXPECT_EQ(classifier.class_names().at(classifier.kernel("only_that").class_index), "gemm");
+  EXPECT_EQ(classifier.class_names().at(classifier.kernel("only_this").class_index), "other");
+  EXPECT_EQ(classifier.slice_rule("Optimizer.step#SGD.step"), "optimizer");
+}
+
+TEST(ConfigFiles, UnknownKeysAreRefusedWithASuggestion) {
+  EXPECT_NE(refusal("kernel: {}\n").find("Did you mean 'kernels'?"), std::string::npos);
+  EXPECT_NE(refusal("kernels: {comunication: {}}\n").find("Did you mean 'communication'?"), std::string::npos);
+  EXPECT_NE(refusal("kernels: 3\n").find("no map"), std::string::npos);
+  EXPECT_NE(refusal("kernels: {\n").find("Check its YAML"), std::string::npos);
+}
+
+TEST(ConfigFiles, AMissingFileIsABadRequest) {
+  Config config;
+  config.settings_files = {"/nowhere/settings.yaml"};
+  EXPECT_THROW(merged_settings("kernels", config), FatalError);
+}
+
+TEST(ConfigFiles, AnEmptySettingsFileChangesNothing) { EXPECT_EQ(refusal("# only a comment\n"), "no error"); }
+
+}  // namespace
+}  // namespace ccl
