@@ -5,7 +5,14 @@
 
 namespace ccl {
 
+std::unique_ptr<Metric> straggler_lag();
 std::unique_ptr<Metric> iter_time();
+std::unique_ptr<Metric> comm_comp_overlap();
+std::unique_ptr<Metric> gpu_utilization();
+std::unique_ptr<Metric> coll_call_num();
+std::unique_ptr<Metric> traffic_distribution();
+std::unique_ptr<Metric> clock_alignment();
+std::unique_ptr<Metric> timeline();
 
 namespace {
 
@@ -13,7 +20,8 @@ using MakeMetric = std::unique_ptr<Metric> (*)();
 
 /// The only place where a metric is registered.
 constexpr MakeMetric registered[] = {
-    iter_time,
+    straggler_lag, iter_time, comm_comp_overlap, gpu_utilization, coll_call_num, traffic_distribution, clock_alignment,
+    timeline,
 };
 
 std::string lower(std::string text) {

@@ -69,7 +69,10 @@ class DefinedMetric final : public Metric {
         for (Row& row : rows) {
           if constexpr (requires { row.rank = RankId(); }) row.rank = keys[i].rank;
           if constexpr (requires { row.step.iteration = 0; }) row.step.iteration = keys[i].iteration;
+          if constexpr (requires { row.step.step = 0; })
+            if (row.step.step != outside_step) row.step.step += keys[i].step_shift;
           if constexpr (requires { row.iteration = 0; }) row.iteration = keys[i].iteration;
+          if constexpr (requires { row.replica = 0; }) row.replica = keys[i].replica;
         }
         auto& into = rows_.template of<Row>();
         into.insert(into.end(), rows.begin(), rows.end());
@@ -122,6 +125,11 @@ class DefinedMetric final : public Metric {
     std::sort(covered.begin(), covered.end());
     out.report.ranks_covered = std::unique(covered.begin(), covered.end()) - covered.begin();
     T::report(rows_, context, out.report);
+    if (!covered.empty() && out.report.status == Status::ok && out.report.ranks_covered < context.ranks.covered()) {
+      out.report.status = Status::partial;
+      out.report.reason = std::to_string(out.report.ranks_covered) + " of " + std::to_string(context.ranks.covered()) +
+                          " ranks present have a value";
+    }
     return out;
   }
 

@@ -8,6 +8,8 @@
 namespace ccl {
 namespace {
 
+constexpr std::size_t text_column_of_page = 14;
+
 std::string with_unit(double value, const char* unit) {
   std::array<char, 64> text{};
   const double size = std::abs(value);
@@ -25,6 +27,8 @@ std::string milliseconds(double ns) {
   if (size >= 1e5 || size == 0) return with_unit(ns / 1e6, "ms");
   return with_unit(ns / 1e3, "us");
 }
+
+std::string microseconds(double ns) { return std::isnan(ns) ? "unknown" : with_unit(ns / 1e3, "us"); }
 
 std::string percent(double ratio) {
   if (std::isnan(ratio)) return "unknown";
@@ -54,6 +58,52 @@ std::string step_name(StepId step) {
   if (step.step == outside_step) return "outside every step";
   const std::string name = "step " + std::to_string(step.step);
   return step.iteration < 0 ? name : name + " (iteration_" + std::to_string(step.iteration) + ")";
+}
+
+std::string rank_name(std::int32_t replica, RankId rank) {
+  const std::string name = "rank " + std::to_string(rank.value);
+  return replica < 0 ? name : name + " of replica " + std::to_string(replica);
+}
+
+std::string group_name(const Groups& groups, GroupId id) {
+  const std::int32_t row = groups.row_of(id);
+  if (row < 0) return "an unknown group";
+  const Group& group = groups.groups[static_cast<std::size_t>(row)];
+  std::string text = group.description.empty() ? group.name : group.description;
+  text = text.empty() ? "all" : "'" + text + "'";
+  text += " (" + std::string(to_text(group.dimension));
+  if (group.size > 0) text += ", " + counted(static_cast<std::size_t>(group.size), "rank");
+  return text + ")";
+}
+
+Dimension dimension_of(const Groups& groups, GroupId id, CollectiveOp op) {
+  const std::int32_t row = groups.row_of(id);
+  const Dimension dimension = row < 0 ? Dimension::unknown : groups.groups[static_cast<std::size_t>(row)].dimension;
+  const bool expert = op == CollectiveOp::dispatch || op == CollectiveOp::combine;
+  return expert && dimension == Dimension::unknown ? Dimension::ep : dimension;
+}
+
+void add_line(std::vector<std::string>& lines, const std::string& label, const std::string& text) {
+  constexpr std::size_t columns = 100;
+  std::string line = label;
+  line.resize(std::max<std::size_t>(label.size() + 1, text_column_of_page), ' ');
+  const std::size_t indent = line.size();
+  std::size_t from = 0;
+  while (text.size() - from > columns - indent) {
+    std::size_t cut = text.rfind(' ', from + columns - indent);
+    if (cut == std::string::npos || cut <= from) cut = from + columns - indent;
+    lines.push_back(line + text.substr(from, cut - from));
+    from = cut + (text[cut] == ' ' ? 1 : 0);
+    line.assign(indent, ' ');
+  }
+  lines.push_back(line + text.substr(from));
+}
+
+void add_capped(std::vector<std::string>& lines, const std::vector<std::string>& more, std::size_t most) {
+  const std::size_t shown = std::min(most, more.size());
+  lines.insert(lines.end(), more.begin(), more.begin() + static_cast<std::ptrdiff_t>(shown));
+  if (shown < more.size())
+    lines.push_back("  and " + std::to_string(more.size() - shown) + " more in the HDF5 file");
 }
 
 std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most) {

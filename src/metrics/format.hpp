@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "core/result_table.hpp"
+#include "exchange/groups.hpp"
 
 namespace ccl {
 
 std::string milliseconds(double ns);        // "12.34 ms"; µs below 0.1 ms, s above 10 s
+std::string microseconds(double ns);        // "12.3 us", whatever the size
 std::string percent(double ratio);          // "12.3 %"
 std::string gigabytes(double bytes);        // "1.23 GB" (1e9), MB, kB, B below
 std::string gigabytes_per_s(double bytes_per_s);
@@ -17,7 +19,24 @@ std::string step_name(StepId step);         // "step 9 (iteration_10)", "step 9"
 /// "0–3, 7 and 12 more": ranks in a line; ranges folded, at most `most` ranges shown.
 std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most = 6);
 
-/// iteration, step, rank, device as far as Row has them, in this order.
+std::string rank_name(std::int32_t replica, RankId rank);  // "rank 2", "rank 2 of replica 1"
+std::string group_name(const Groups& groups, GroupId id);  // "'default_pg' (dp, 4 ranks)"
+/// Puts "label         text" at the end of lines, wrapped at 100 columns and indented to the text.
+void add_line(std::vector<std::string>& lines, const std::string& label, const std::string& text);
+/// At most `most` of the more lines, then how many were left out and that the file has them.
+void add_capped(std::vector<std::string>& lines, const std::vector<std::string>& more, std::size_t most = 64);
+
+/// Dimension of a group; expert-parallel kernels (dispatch, combine) without a known group are ep.
+Dimension dimension_of(const Groups& groups, GroupId id, CollectiveOp op);
+
+/// The process group of a row as row number of /process_groups.
+template <class Row>
+ColumnSpec<Row> group_column(const Resolver& resolver) {
+  return integer_column<Row>("group", "", "row of /process_groups", -1,
+                             [find = resolver.group_row](const Row& row) { return find(row.group); });
+}
+
+/// iteration, step, rank, device, replica as far as Row has them, in this order.
 template <class Row>
 std::vector<ColumnSpec<Row>> key_columns() {
   std::vector<ColumnSpec<Row>> all;
@@ -34,6 +53,8 @@ std::vector<ColumnSpec<Row>> key_columns() {
     all.push_back(column("rank", &Row::rank, "", "rank of the training run"));
   if constexpr (requires(const Row& row) { row.device; })
     all.push_back(column("device", &Row::device, "", "GPU ordinal"));
+  if constexpr (requires(const Row& row) { row.replica; })
+    all.push_back(column("replica", &Row::replica, "", "replica folder the rank belongs to; -1 = none", -1));
   return all;
 }
 

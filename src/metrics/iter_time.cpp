@@ -25,9 +25,9 @@ struct IterTime {
   struct Row {
     StepId step;
     RankId rank;
-    std::int32_t device = 0;
+    std::int32_t device = 0, replica = -1;
     std::int64_t step_ns = -1, gpu_span_ns = -1, gap_ns = -1;
-    auto key() const { return std::tuple(step, rank, device); }
+    auto key() const { return std::tuple(step, rank, device, replica); }
     std::int64_t period_ns() const { return gpu_span_ns < 0 ? -1 : gap_ns + gpu_span_ns; }
     static TableInfo table() { return {"rows", "duration of each step on each rank and device"}; }
     static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
@@ -62,16 +62,21 @@ struct IterTime {
     const auto step_ns = largest_per_step(rows, [](const Row& row) { return row.step_ns; });
     const auto period_ns = largest_per_step(rows, [](const Row& row) { return row.period_ns(); });
     if (step_ns.empty() && period_ns.empty()) return out.absent("no step has a duration");
+    std::vector<std::string> lines;
     const std::vector<double>& shown = step_ns.empty() ? period_ns : step_ns;
     add_statistics(out, "step", step_ns);
     add_statistics(out, "period", period_ns);
     if (step_ns.empty()) out.status = Status::partial, out.reason = "no ProfilerStep markers: GPU period only";
-    std::string line = "step time     " + milliseconds(mean(shown)) + " mean of the slowest rank over " +
-                       counted(shown.size(), "step");
+    std::string line = milliseconds(mean(shown)) + " mean of the slowest rank over " + counted(shown.size(), "step");
     if (shown.size() > 1)
       line += " (p50 " + milliseconds(percentile(shown, 50)) + ", p95 " + milliseconds(percentile(shown, 95)) + ")";
     if (!step_ns.empty() && !period_ns.empty()) line += "; GPU period " + milliseconds(mean(period_ns));
-    out.page.push_back(line);
+    add_line(out.page, "step time", line);
+    for (const Row& row : rows)
+      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": step " +
+                      (row.step_ns < 0 ? "unknown" : milliseconds(static_cast<double>(row.step_ns))) + ", GPU period " +
+                      (row.gpu_span_ns < 0 ? "unknown" : milliseconds(static_cast<double>(row.period_ns()))));
+    add_capped(out.details, lines);
   }
 
  private:

@@ -4,10 +4,10 @@
 //
 //   struct MyMetric {
 //     static MetricInfo info();
-//     struct Row { StepId step; RankId rank; std::int64_t time_ns;            // key first, then integers
+//     struct Row { StepId step; RankId rank; std::int32_t replica; std::int64_t time_ns;  // key first, then integers
 //       static TableInfo table();                                            // name ("rows", "by_op", …), description
 //       static std::vector<ColumnSpec<Row>> columns(const Resolver&);
-//       auto key() const { return std::tuple(step, rank); }
+//       auto key() const { return std::tuple(step, rank, replica); }
 //       void combine(const Row& other) { time_ns += other.time_ns; }          // associative and commutative
 //     };
 //     using Tables = RowTables<Row>;                                          // several Row types if it has several
@@ -53,8 +53,8 @@ struct MetricInfo {
   bool needs_segments = false;       // closing() looks at segments
 };
 
-/// local(): one trace, const, while its events are in memory. rank and step keys are filled in by the driver's
-/// settle(): leave `rank` of a row unknown; `step.iteration` too.
+/// local(): one trace, const, while its events are in memory. What the workers agree on later is filled in by settle():
+/// leave `rank`, `replica` and `step.iteration` of a row unknown, and `step.step` as the trace numbers it.
 struct LocalContext {
   const Config& config;
   const Workload& workload;
@@ -163,6 +163,8 @@ class Metric {
     std::int32_t iteration = -1;
     RankId rank;
     bool keep = true;
+    std::int32_t replica = -1;
+    std::int64_t step_shift = 0;  // added to the step numbers, so that all tables number steps alike
   };
   virtual void settle(std::span<const BatchKey> keys) = 0;
   virtual void matched(const MatchedCollectives& collectives, const ClosingContext& context) = 0;

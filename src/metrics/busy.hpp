@@ -1,0 +1,64 @@
+// A trace -> merged busy lists per step and device and per whole file and device, and the pieces of communication by
+// operation and by dimension. Local stage; shared by the metrics that do interval algebra (metric-definitions 1.8).
+#pragma once
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "core/intervals.hpp"
+#include "core/result_table.hpp"
+#include "core/tables.hpp"
+
+namespace ccl {
+
+/// Events of one device in one step or in the whole file. Counts and sums by {communication, compute, memory}.
+struct BusyLists {
+  Intervals communication, compute, memory;
+  std::array<std::int64_t, 3> events_count{}, sum_ns{};
+  Interval window;  // first start to last end; empty if there is no event
+  bool empty() const { return events_count == std::array<std::int64_t, 3>{}; }
+  Budget whole_budget() const { return budget(communication, compute, memory, window); }
+};
+
+struct BusyTrace {
+  std::size_t devices_count = 0;
+  std::vector<BusyLists> steps;  // [step row × devices_count + device row]
+  std::vector<BusyLists> whole;  // [device row], events outside every step included
+  const BusyLists& step(std::size_t step_row, std::size_t device_row) const {
+    return steps[step_row * devices_count + device_row];
+  }
+};
+
+/// One pass over the events. Memory: ≤ 32 bytes per event while the result lives.
+BusyTrace busy_lists(const RankTrace& trace);
+
+/// Row in trace.devices of each lane.
+std::vector<std::size_t> device_rows(const RankTrace& trace);
+
+/// Calls found(event row, its collective or null) for every communication event, in time order.
+void for_each_communication(const RankTrace& trace,
+                            const std::function<void(std::size_t, const Collective*)>& found);
+
+/// Dimension of a collective: its group's; expert-parallel kernels without a known group are ep.
+Dimension dimension_of(const RankTrace& trace, const Collective* collective);
+
+/// The columns of Row::budget, in ns.
+template <class Row>
+void add_budget_columns(std::vector<ColumnSpec<Row>>& all) {
+  const auto add = [&](const char* name, std::int64_t Budget::*member, const char* description) {
+    all.push_back(integer_column<Row>(name, "ns", description, {},
+                                      [member](const Row& row) { return row.budget.*member; }));
+  };
+  add("window_ns", &Budget::window_ns, "first start to last end of the GPU events");
+  add("communication_ns", &Budget::communication_ns, "union of communication kernels, len(C)");
+  add("compute_ns", &Budget::compute_ns, "union of compute kernels, len(K)");
+  add("memory_ns", &Budget::memory_ns, "union of copies and sets, len(M)");
+  add("busy_ns", &Budget::busy_ns, "len(C | K | M)");
+  add("overlap_ns", &Budget::overlap_ns, "communication hidden by compute, len(C & K)");
+  add("exposed_ns", &Budget::exposed_ns, "communication without compute, len(C) - len(C & K)");
+  add("compute_only_ns", &Budget::compute_only_ns, "len(K) - len(C & K)");
+  add("memory_only_ns", &Budget::memory_only_ns, "len(M without C and K)");
+  add("idle_ns", &Budget::idle_ns, "window_ns - busy_ns");
+}
+
+}  // namespace ccl

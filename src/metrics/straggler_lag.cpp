@@ -1,0 +1,91 @@
+// straggler_lag: who makes the others wait, by how much, since when, on which group.
+// Definition (decisions, Words of a matched collective): of one matched symmetric instance with durations d:
+// transfer = min d, wait(r) = d_r − min d, lag = max wait, last = argmin d, delay = second smallest d − smallest d;
+// blame(r) = Σ delay where r is last, blamed_wait(r) = Σ of the others' waits there. No clock is used.
+// Merge: sums; one hidden row per instance keeps the lag statistics exact. Headline: mean lag.
+#include <algorithm>
+#include <map>
+
+#include "core/collective_math.hpp"
+#include "core/statistics.hpp"
+#include "metrics/straggler_lag.hpp"
+
+namespace ccl {
+namespace {
+
+using namespace straggler;
+
+struct StragglerLag {
+  static MetricInfo info() {
+    return {.name = "straggler_lag",
+            .unit = "us",
+            .question = "Which rank makes the others wait, by how much, since when and on which group?",
+            .definition = "Lag of a matched symmetric collective = longest - shortest duration over its members; the "
+                          "shortest is the last to arrive. Blame of a rank = sum over the collectives where it is last "
+                          "of second shortest - shortest duration. Clock-free.",
+            .needs = "traces of at least two ranks that share collectives",
+            .section = PageSection::answer,
+            .aliases = {},
+            .wants = {},
+            .needs_matching = true};
+  }
+  using Tables = straggler::Tables;
+
+  static void matched(const MatchedCollectives& collectives, const ClosingContext& context, Tables& out) {
+    for (const MatchedInstance& instance : collectives.instances) {
+      if (!is_symmetric(instance.op) || instance.members_seen < 2) continue;
+      Tally tally{.instances_count = 1};
+      const bool usable = instance.credible && instance.transfer_ns >= 0;
+      if (usable) {
+        add_instance(instance,
+                     std::span(collectives.members)
+                         .subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen)),
+                     dimension_of(context.groups, instance.group, instance.op), out);
+      }
+      tally.credible_count = usable ? 1 : 0;
+      out.of<Tally>().push_back(tally);
+    }
+    out.for_each([](auto& rows) { sort_and_fold(rows); });
+  }
+
+  static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    write_straggler_report(tables, context, out);
+  }
+
+ private:
+  // Rows of one instance: its lag, and for every member its wait; the last one also gets the blame.
+  static void add_instance(const MatchedInstance& instance, std::span<const MatchedMember> members,
+                           Dimension dimension, Tables& out) {
+    const StepId step{instance.iteration, instance.step};
+    std::int64_t longest_ns = 0;
+    for (const MatchedMember& member : members) longest_ns = std::max(longest_ns, member.dur_ns);
+    out.of<Lag>().push_back({step, instance.group, dimension, instance.lag_ns});
+    for (const MatchedMember& member : members) {
+      const bool last = member.rank.value == instance.last_rank;
+      Waits waits;
+      waits.instances_count = 1;
+      waits.wait_ns = member.dur_ns - instance.transfer_ns;
+      waits.lateness_ns = longest_ns - member.dur_ns;
+      waits.first_count = member.rank.value == instance.first_rank ? 1 : 0;
+      if (last) {
+        waits.last_count = 1;
+        waits.blame_ns = instance.delay_ns;
+        waits.blamed_wait_ns = instance.wait_sum_ns;
+        waits.last_incomplete_count = instance.incomplete ? 1 : 0;
+        waits.last_members_seen = instance.members_seen;
+      } else {
+        out.of<Blame>().push_back({instance.iteration, instance.replica, member.rank.value, instance.last_rank,
+                                   waits.wait_ns, 1});
+      }
+      out.of<Row>().push_back({step, member.rank, instance.replica, waits});
+      out.of<ByGroup>().push_back({instance.iteration, member.rank, instance.replica, instance.group, dimension, waits});
+      out.of<ByDimension>().push_back({instance.iteration, member.rank, instance.replica, dimension, waits});
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> straggler_lag() { return define_metric<StragglerLag>(); }
+
+}  // namespace ccl

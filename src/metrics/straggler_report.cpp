@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <map>
+
+#include "core/statistics.hpp"
+#include "metrics/straggler_call.hpp"
+#include "metrics/straggler_lag.hpp"
+
+namespace ccl::straggler {
+
+void Waits::combine(const Waits& other) {
+  wait_ns += other.wait_ns;
+  blame_ns += other.blame_ns;
+  blamed_wait_ns += other.blamed_wait_ns;
+  lateness_ns += other.lateness_ns;
+  instances_count += other.instances_count;
+  last_count += other.last_count;
+  first_count += other.first_count;
+  last_incomplete_count += other.last_incomplete_count;
+  last_members_seen = std::max(last_members_seen, other.last_members_seen);
+}
+
+namespace {
+
+std::string time(std::int64_t ns) { return milliseconds(static_cast<double>(ns)); }
+
+// Σ over the steps of a trace of the longest period over its devices.
+std::int64_t summed_periods_ns(const RankFacts& facts) {
+  std::int64_t total = 0;
+  for (const ccl::Step& step : facts.steps) {
+    std::int64_t longest = 0;
+    for (const DeviceWindow& window : step.devices)
+      if (window.gpu_start_ns != absent_ns)
+        longest = std::max(longest, window.gap_ns + window.gpu_end_ns - window.gpu_start_ns);
+    total += longest;
+  }
+  return total;
+}
+
+// Instances outside every step have no period to be compared with, so they stay out of the page.
+std::vector<RankBlame> blame_by_rank(const Tables& tables, const Ranks& ranks) {
+  std::map<std::pair<std::int32_t, RankId>, RankBlame> found;
+  for (const Row& row : tables.of<Row>()) {
+    if (row.step.step == outside_step) continue;
+    RankBlame& rank = found[{row.replica, row.rank}];
+    rank.replica = row.replica;
+    rank.rank = row.rank;
+    rank.blame_ns += row.waits.blame_ns;
+    rank.blamed_wait_ns += row.waits.blamed_wait_ns;
+    rank.wait_ns += row.waits.wait_ns;
+    rank.last_count += row.waits.last_count;
+    rank.instances_count += row.waits.instances_count;
+    rank.last_incomplete_count += row.waits.last_incomplete_count;
+    rank.members_seen = std::max(rank.members_seen, row.waits.last_members_seen);
+    rank.blame_by_step.emplace_back(row.step, row.waits.blame_ns);
+  }
+  for (const RankEntry& entry : ranks.entries) {
+    const auto at = found.find({entry.replica, entry.rank});
+    if (at == found.end()) continue;
+    at->second.periods_ns += summed_periods_ns(entry.facts);
+    at->second.steps_count += static_cast<std::int64_t>(entry.facts.steps.size());
+  }
+  std::vector<RankBlame> out;
+  for (auto& [key, rank] : found) out.push_back(std::move(rank));
+  return out;
+}
+
+// The group with the largest blame of one rank, and its share of the rank's blame.
+std::pair<GroupId, double> dominant_group(const Tables& tables, const RankBlame& rank) {
+  std::map<GroupId, std::int64_t> blame;
+  std::int64_t total = 0;
+  for (const ByGroup& row : tables.of<ByGroup>()) {
+    if (row.rank != rank.rank || row.replica != rank.replica) continue;
+    blame[row.group] += row.waits.blame_ns;
+    total += row.waits.blame_ns;
+  }
+  std::pair<GroupId, std::int64_t> most{GroupId(), -1};
+  for (const auto& [group, ns] : blame)
+    if (ns > most.second) most = {group, ns};
+  return {most.first, ratio(static_cast<double>(most.second), static_cast<double>(total))};
+}
+
+void add_lag_statistics(const std::vector<Lag>& rows, const ReportContext& context, Report& out,
+                        std::vector<std::string>& lines) {
+  std::vector<double> lags;
+  for (const Lag& row : rows) lags.push_back(static_cast<double>(row.lag_ns));
+  out.value("lag_mean_ns", mean(lags), "mean lag over matched symmetric collectives");
+  out.value("lag_p50_ns", percentile(lags, 50), "median lag");
+  out.value("lag_p95_ns", percentile(lags, 95), "95th percentile of the lag");
+  out.value("lag_max_ns", *std::max_element(lags.begin(), lags.end()), "largest lag");
+  out.value("collectives_count", static_cast<double>(lags.size()), "matched symmetric collectives");
+  const double error_ns = 2.0 * static_cast<double>(context.clock.residual_ns);
+  if (mean(lags) < error_ns) {
+    add_line(lines, "", "lag <= error (" + microseconds(error_ns) + ", twice the spread of common ends)");
+    return;
+  }
+  add_line(lines, "", "lag of a collective: mean " + microseconds(mean(lags)) + ", p50 " +
+                          microseconds(percentile(lags, 50)) + ", p95 " + microseconds(percentile(lags, 95)) +
+                          ", max " + microseconds(*std::max_element(lags.begin(), lags.end())));
+}
+
+void add_straggler_lines(const Tables& tables, const ReportContext& context, const RankBlame& rank,
+                         const StragglerCall& call, std::vector<std::string>& lines) {
+  const std::string who = rank_name(rank.replica, rank.rank);
+  const std::string times = " in " + std::to_string(rank.last_count) + " of " +
+                            counted(static_cast<std::size_t>(rank.instances_count), "collective");
+  // With members missing, a rank that is not here may be later still.
+  if (rank.last_incomplete_count > 0)
+    add_line(lines, "late", who + " is last of the " + std::to_string(rank.members_seen) + " ranks seen" + times +
+                                "; the others wait " + time(rank.blamed_wait_ns) + " for it in all");
+  else
+    add_line(lines, "late", who + " is the straggler: last" + times + "; the others wait " +
+                                time(rank.blamed_wait_ns) + " for it in all");
+  const double steps = static_cast<double>(rank.steps_count);
+  const auto [group, share] = dominant_group(tables, rank);
+  add_line(lines, "", "it delays a step by " + milliseconds(static_cast<double>(rank.blame_ns) / steps) + ", " +
+                          (call.onset ? "since " + step_name(*call.onset) : "from the first step seen") +
+                          "; " + percent(share) + " of that on " + group_name(context.groups, group));
+  add_line(lines, "", "gain if it arrived with the next to last: up to " +
+                          milliseconds(static_cast<double>(rank.blame_ns) / steps) + " of the " +
+                          milliseconds(static_cast<double>(rank.periods_ns) / steps) + " step period (" +
+                          percent(call.share_of_period) + ")");
+}
+
+// Why there is nothing to say.
+void explain_absence(const Tables& tables, const ReportContext& context, Report& out) {
+  const std::int64_t covered = context.ranks.covered();
+  if (!tables.of<Tally>().empty()) return out.absent("matching_not_credible");
+  if (covered == 0) return out.absent("no trace with a rank");
+  if (covered == 1 && context.ranks.expected <= 1) return out.not_applicable("the run has one rank");
+  if (covered == 1) return out.absent("the trace of one rank only: nothing to compare it with");
+  out.absent("no symmetric collective could be matched across ranks");
+}
+
+}  // namespace
+
+void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out) {
+  if (tables.of<Lag>().empty()) {
+    explain_absence(tables, context, out);
+    if (out.reason == "matching_not_credible")
+      add_line(out.page, "late", "unknown: the matching of collectives is not credible (matching_not_credible)");
+    out.details = out.page;
+    return;
+  }
+  const Tally& tally = tables.of<Tally>().front();
+  if (tally.credible_count < tally.instances_count) {
+    out.status = Status::partial;
+    out.reason = "matching_not_credible for " + std::to_string(tally.instances_count - tally.credible_count) + " of " +
+                 std::to_string(tally.instances_count) + " collectives";
+  }
+  std::vector<RankBlame> ranks = blame_by_rank(tables, context.ranks);
+  std::vector<std::string> statistics;
+  add_lag_statistics(tables.of<Lag>(), context, out, statistics);
+  if (!ranks.empty()) {
+    const StragglerCall call = call_straggler(ranks, context.clock.residual_ns);
+    const RankBlame& rank = ranks[call.largest];
+    out.value("straggler_rank", call.stands_out ? rank.rank.value : -1, "the rank that stands out; -1 = none");
+    out.value("largest_blame_rank", rank.rank.value, "rank with the largest blame");
+    out.value("largest_blame_ns", static_cast<double>(rank.blame_ns), "its blame over all steps");
+    out.value("largest_blame_of_period_ratio", call.share_of_period, "its blame / its summed step periods");
+    if (call.stands_out)
+      add_straggler_lines(tables, context, rank, call, out.page);
+    else
+      add_line(out.page, "late", "no rank stands out (largest: " + rank_name(rank.replica, rank.rank) + ", " +
+                                     time(rank.blame_ns) + ", " + percent(call.share_of_period) + " of its steps)");
+  }
+  out.page.insert(out.page.end(), statistics.begin(), statistics.end());
+  out.details = out.page;
+  std::sort(ranks.begin(), ranks.end(), [](const RankBlame& a, const RankBlame& b) {
+    return std::tuple(-a.blame_ns, a.replica, a.rank) < std::tuple(-b.blame_ns, b.replica, b.rank);
+  });
+  std::vector<std::string> lines;
+  for (const RankBlame& rank : ranks)
+    lines.push_back("  " + rank_name(rank.replica, rank.rank) + ": blame " + time(rank.blame_ns) + ", last in " +
+                    std::to_string(rank.last_count) + " of " + std::to_string(rank.instances_count) +
+                    ", made others wait " + time(rank.blamed_wait_ns) + ", waited " + time(rank.wait_ns));
+  add_capped(out.details, lines);
+}
+
+}  // namespace ccl::straggler

@@ -1,0 +1,143 @@
+// timeline: what every GPU does at every time, on one clock.
+// Definition: per iteration equal integer-width bins from the first to the last GPU event over all ranks, corrected
+// clock; per (rank, device) row and bin compute = len(K ∩ bin), communication = len(C ∩ bin), overlap, memory_only, idle
+// (decisions, Timeline). Rows are slices of their worker and do not go through the merge. No headline.
+#include <algorithm>
+#include <map>
+
+#include "metrics/format.hpp"
+#include "metrics/metric.hpp"
+#include "metrics/timeline_bins.hpp"
+
+namespace ccl {
+namespace {
+
+// First start to last end of a rank's GPU events, corrected; empty if it has none.
+Interval capture_of(const RankEntry& entry, const ClockModel& clock) {
+  if (entry.facts.first_ns == absent_ns || entry.facts.last_ns == absent_ns || entry.host_index < 0) return {};
+  return {clock.corrected(entry.host_index, entry.facts.first_ns), clock.corrected(entry.host_index, entry.facts.last_ns)};
+}
+
+// The rows and bins of one iteration; the same on every worker.
+struct Grid {
+  TimeBins bins;
+  std::vector<std::int64_t> row_rank, row_device, row_replica;
+  std::vector<std::int32_t> row_entry;  // row of /ranks
+};
+
+Grid grid_of(std::int32_t iteration, const Ranks& ranks, const ClockModel& clock, std::int64_t bins) {
+  Grid grid;
+  Interval span{INT64_MAX, INT64_MIN};
+  for (std::size_t i = 0; i < ranks.entries.size(); ++i) {
+    const RankEntry& entry = ranks.entries[i];
+    if (entry.iteration != iteration) continue;
+    for (const std::int32_t device : entry.facts.devices) {
+      grid.row_rank.push_back(entry.rank.value);
+      grid.row_device.push_back(device);
+      grid.row_replica.push_back(entry.replica);
+      grid.row_entry.push_back(static_cast<std::int32_t>(i));
+    }
+    const Interval capture = capture_of(entry, clock);
+    if (capture.length_ns() <= 0) continue;
+    span = {std::min(span.start_ns, capture.start_ns), std::max(span.end_ns, capture.end_ns)};
+  }
+  if (span.start_ns < span.end_ns) grid.bins = equal_bins(span, bins);
+  return grid;
+}
+
+std::string folder(std::int32_t iteration) { return "/timeline/iteration_" + std::to_string(iteration) + "/"; }
+
+struct Timeline {
+  static MetricInfo info() {
+    return {.name = "timeline",
+            .unit = "",
+            .question = "What does every GPU do at every time, on one clock?",
+            .definition = "Nanoseconds of compute, communication, their overlap, copies alone and idle per rank, device "
+                          "and time bin, on the corrected clock; see /timeline.",
+            .needs = "GPU events",
+            .section = PageSection::further,
+            .aliases = {},
+            .wants = {},
+            .needs_matching = true,
+            .needs_segments = true};
+  }
+  using Tables = RowTables<>;
+
+  static void closing(const ClosingRank& rank, const ClosingContext& context, std::vector<ResultMatrix>& out) {
+    const RankEntry& entry = rank.entry;
+    const Grid grid = grid_of(entry.iteration, context.ranks, context.clock, context.config.timeline_bins);
+    if (grid.bins.count == 0) return;
+    const auto corrected = [&](const Intervals& list) {
+      Intervals moved;
+      for (const Interval& interval : list)
+        append_merged(moved, {context.clock.corrected(entry.host_index, interval.start_ns),
+                              context.clock.corrected(entry.host_index, interval.end_ns)});
+      return moved;
+    };
+    for (const RankSegments& segments : rank.segments) {
+      const std::int64_t row = row_of(grid, rank.rank_row, segments.device);
+      if (row < 0) continue;
+      const BinnedBudget binned =
+          bin_budget(corrected(segments.communication), corrected(segments.compute), corrected(segments.memory),
+                     capture_of(entry, context.clock), grid.bins);
+      add_row(out, entry.iteration, "compute_ns", "len(K in bin): compute kernels run", grid, row, binned.compute_ns);
+      add_row(out, entry.iteration, "communication_ns", "len(C in bin): communication kernels run", grid, row,
+              binned.communication_ns);
+      add_row(out, entry.iteration, "overlap_ns", "len(C & K in bin): both run", grid, row, binned.overlap_ns);
+      add_row(out, entry.iteration, "memory_only_ns", "copies and sets run, no kernel", grid, row,
+              binned.memory_only_ns);
+      add_row(out, entry.iteration, "idle_ns", "nothing runs, within the rank's capture", grid, row, binned.idle_ns);
+    }
+  }
+
+  static void report(const Tables&, const ReportContext& context, Report& out) {
+    std::map<std::int32_t, Grid> grids;
+    for (const RankEntry& entry : context.ranks.entries)
+      if (!grids.contains(entry.iteration))
+        grids[entry.iteration] =
+            grid_of(entry.iteration, context.ranks, context.clock, context.config.timeline_bins);
+    std::vector<std::int32_t> covered;
+    for (const auto& [iteration, grid] : grids) {
+      if (grid.bins.count == 0 || grid.row_rank.empty()) continue;
+      const std::string at = folder(iteration);
+      out.vectors.push_back({at + "bin_edges_ns", "edges of the time bins, corrected clock", "ns", grid.bins.edges()});
+      out.vectors.push_back({at + "row_rank", "rank of each matrix row", "", grid.row_rank});
+      out.vectors.push_back({at + "row_device", "GPU ordinal of each matrix row", "", grid.row_device});
+      out.vectors.push_back({at + "row_replica", "replica of each matrix row; -1 = none", "", grid.row_replica});
+      for (const std::int64_t rank : grid.row_rank) covered.push_back(static_cast<std::int32_t>(rank));
+      out.details.push_back("  " + at + ": " + counted(grid.row_rank.size(), "row") + " of " +
+                            counted(static_cast<std::size_t>(grid.bins.count), "bin") + ", each " +
+                            milliseconds(static_cast<double>(grid.bins.width_ns)));
+    }
+    if (covered.empty()) return out.absent("no trace has GPU events");
+    std::sort(covered.begin(), covered.end());
+    out.ranks_covered = std::unique(covered.begin(), covered.end()) - covered.begin();
+  }
+
+ private:
+  static std::int64_t row_of(const Grid& grid, std::int32_t rank_row, std::int32_t device) {
+    for (std::size_t row = 0; row < grid.row_entry.size(); ++row)
+      if (grid.row_entry[row] == rank_row && grid.row_device[row] == device) return static_cast<std::int64_t>(row);
+    return -1;
+  }
+
+  static void add_row(std::vector<ResultMatrix>& out, std::int32_t iteration, const std::string& name,
+                      const std::string& description, const Grid& grid, std::int64_t row,
+                      const std::vector<std::int32_t>& values) {
+    const std::string path = folder(iteration) + name;
+    auto at = std::find_if(out.begin(), out.end(), [&](const ResultMatrix& matrix) { return matrix.path == path; });
+    if (at == out.end()) {
+      out.push_back({path, description + "; -1 outside the rank's capture", "ns", grid.bins.count,
+                     static_cast<std::int64_t>(grid.row_rank.size()), {}, {}});
+      at = out.end() - 1;
+    }
+    at->row_numbers.push_back(row);
+    at->values.insert(at->values.end(), values.begin(), values.end());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> timeline() { return define_metric<Timeline>(); }
+
+}  // namespace ccl

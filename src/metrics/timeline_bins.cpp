@@ -1,0 +1,52 @@
+#include "metrics/timeline_bins.hpp"
+
+#include <algorithm>
+
+namespace ccl {
+
+std::vector<std::int64_t> TimeBins::edges() const {
+  std::vector<std::int64_t> out;
+  for (std::int64_t bin = 0; bin <= count; ++bin) out.push_back(edge_ns(bin));
+  return out;
+}
+
+TimeBins equal_bins(Interval span, std::int64_t wanted) {
+  const std::int64_t length_ns = std::max<std::int64_t>(span.length_ns(), 1);
+  const auto width_for = [&](std::int64_t count) { return (length_ns + count - 1) / count; };
+  std::int64_t count = std::max<std::int64_t>(wanted, 1);
+  if (width_for(count) > INT32_MAX) count = (length_ns + INT32_MAX - 1) / INT32_MAX;
+  return {span.start_ns, width_for(count), count};
+}
+
+std::vector<std::int64_t> length_per_bin(std::span<const Interval> merged, const TimeBins& bins) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(bins.count), 0);
+  for (const Interval& interval : merged) {
+    std::int64_t bin = std::max<std::int64_t>((interval.start_ns - bins.first_ns) / bins.width_ns, 0);
+    for (; bin < bins.count && bins.edge_ns(bin) < interval.end_ns; ++bin)
+      out[static_cast<std::size_t>(bin)] += std::max<std::int64_t>(
+          0, std::min(interval.end_ns, bins.edge_ns(bin + 1)) - std::max(interval.start_ns, bins.edge_ns(bin)));
+  }
+  return out;
+}
+
+BinnedBudget bin_budget(std::span<const Interval> communication, std::span<const Interval> compute,
+                        std::span<const Interval> memory, Interval capture, const TimeBins& bins) {
+  const Intervals kernels = unite(communication, compute);
+  const auto c = length_per_bin(communication, bins);
+  const auto k = length_per_bin(compute, bins);
+  const auto both = length_per_bin(intersect(communication, compute), bins);
+  const auto memory_only = length_per_bin(subtract(memory, kernels), bins);
+  const auto inside = length_per_bin(std::span(&capture, 1), bins);
+  BinnedBudget out;
+  for (std::size_t bin = 0; bin < inside.size(); ++bin) {
+    const auto cell = [&](std::int64_t ns) { return inside[bin] == 0 ? -1 : static_cast<std::int32_t>(ns); };
+    out.compute_ns.push_back(cell(k[bin]));
+    out.communication_ns.push_back(cell(c[bin]));
+    out.overlap_ns.push_back(cell(both[bin]));
+    out.memory_only_ns.push_back(cell(memory_only[bin]));
+    out.idle_ns.push_back(cell(inside[bin] - (c[bin] + k[bin] - both[bin] + memory_only[bin])));
+  }
+  return out;
+}
+
+}  // namespace ccl
