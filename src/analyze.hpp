@@ -35,11 +35,18 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
                      Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,
                      Timings& timings);
 
-/// Distinct rank-local groups of the accepted traces, for agree_on_groups.
+/// Whether a metric asks for collectives matched across ranks; without one no records are kept.
+bool any_needs_matching(const Metrics& metrics);
+
+/// Rank-local groups of the accepted traces, for agree_on_groups. A group that carries no collective of a trace does
+/// not speak against matching by Seq.
 std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm);
 
 /// Rows and records get their final rank, iteration, group, step shift and ordinal; those of left-out traces go.
 void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const Comm& comm, Metrics& metrics);
+
+/// The outcome of a run that matches nothing: no instances, no verdicts, every host on its own clock.
+Matched unmatched(const Ranks& ranks);
 
 /// matched() with the instances this worker owns, closing() for each of its ranks.
 void close(const LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,

@@ -4,9 +4,24 @@
 #include "exchange/merge.hpp"
 #include "metrics/all_metrics.hpp"
 #include "parse/config_files.hpp"
+#include "report.hpp"
 #include "stopwatch.hpp"
 
 namespace ccl {
+namespace {
+
+/// As worker 0 reads them: a settings file need not exist on every node.
+std::string shared_settings(const std::string& name, const Config& config, const Comm& comm) {
+  std::string text;
+  together(comm, [&] {
+    if (comm.is_first()) text = merged_settings(name, config);
+  });
+  ByteWriter out;
+  out.text(text);
+  return ByteReader(comm.broadcast(out.take())).text();
+}
+
+}  // namespace
 
 Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   Problems problems;
@@ -14,10 +29,10 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   Timings timings;
   Stopwatch stopwatch(timings, progress);
   Metrics metrics = start_metrics(config.metrics);
+  const Classifier classifier(shared_settings("kernels", config, comm));
 
   stopwatch.start("discover");
   const Input input = discover(config, comm, problems);
-  const Classifier classifier(merged_settings("kernels", config));
 
   stopwatch.start("analyze");
   LocalResults local;
@@ -32,8 +47,8 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   settle(local, ranks, groups, comm, metrics);
 
   stopwatch.start("match");
-  const bool matching = any_needs_matching(metrics);
-  Matched matched = matching ? match(local.records, ranks, groups, comm, problems) : unmatched(local, ranks);
+  const Matched matched = any_needs_matching(metrics) ? match(local.records, ranks, groups, comm, problems)
+                                                      : unmatched(ranks);
 
   stopwatch.start("close");
   const ClosingContext closing{config, input.workload, ranks, groups, matched.clock, strings};
@@ -42,13 +57,16 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   stopwatch.start("merge");
   const std::int64_t merged_bytes = merge(metrics, strings, problems, comm);
 
-  stopwatch.start("write");
-  stopwatch.add_bytes("match", matched.bytes_out + matched.bytes_back);
-  stopwatch.add_bytes("merge", merged_bytes);
+  stopwatch.start("report");
   Results results{config, input, ranks, groups, matched.clock, matched.mine, {}, {}, problems, timings};
   results.partial = comm.max(local.ended_early ? 1 : 0) == 1;
   report(metrics, closing, problems, comm, results);
+
+  stopwatch.start("write");
+  stopwatch.add_bytes("match", matched.bytes_out + matched.bytes_back);
+  stopwatch.add_bytes("merge", merged_bytes);
   write_results(results, comm);
+  stopwatch.stop();
   return outcome(results, comm);
 }
 

@@ -1,0 +1,227 @@
+#include "analyze.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <map>
+#include <span>
+
+#include "parse/finish.hpp"
+#include "parse/trace_reader.hpp"
+
+namespace ccl {
+namespace {
+
+/// This worker's files, largest first: what is left at the end is small, and the largest tables are made once.
+std::vector<std::int32_t> own_files(const Input& input, int worker) {
+  std::vector<std::int32_t> mine;
+  for (std::size_t i = 0; i < input.files.size(); ++i)
+    if (input.files[i].owner == worker) mine.push_back(static_cast<std::int32_t>(i));
+  std::stable_sort(mine.begin(), mine.end(), [&](std::int32_t a, std::int32_t b) {
+    return input.files[static_cast<std::size_t>(a)].bytes > input.files[static_cast<std::size_t>(b)].bytes;
+  });
+  return mine;
+}
+
+/// Busy times of each device by kind, merged over its streams.
+std::vector<RankSegments> segments_of(const RankTrace& trace) {
+  std::vector<RankSegments> all(trace.devices.size());
+  for (std::size_t d = 0; d < all.size(); ++d) all[d].device = trace.devices[d];
+  const EventTable& events = trace.events;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const std::int32_t device = trace.lanes[events.lane[i]].device;
+    RankSegments& of = *std::find_if(all.begin(), all.end(), [&](const RankSegments& s) { return s.device == device; });
+    Intervals& busy = events.kind[i] == EventKind::communication ? of.communication
+                      : events.kind[i] == EventKind::compute     ? of.compute
+                                                                 : of.memory;
+    append_merged(busy, {events.start_ns[i], events.end_ns(i)});
+  }
+  return all;
+}
+
+/// What is done with one finished trace while its events are in memory.
+struct TraceUse {
+  const Input& input;
+  const Config& config;
+  const LocalContext& context;
+  Metrics& metrics;
+  LocalResults& local;
+  std::int32_t worker;
+  bool keep_segments, keep_records;
+
+  void take(RankTrace& trace, std::int32_t file) const {
+    trace.file = file;
+    if (!config.input.steps.empty()) select_steps(trace, config.input.steps);
+    assign_dimensions(trace, input.workload.mesh);
+    const auto number = static_cast<std::int32_t>(local.facts.size());
+    local.facts.push_back(facts_of(trace, number));
+    local.facts.back().worker = worker;
+    local.segments.push_back(keep_segments ? segments_of(trace) : std::vector<RankSegments>());
+    local.groups.push_back(trace.groups);
+    if (keep_records) {
+      const std::vector<CollectiveRecord> records = make_records(trace, number);
+      local.records.insert(local.records.end(), records.begin(), records.end());
+    }
+    local.first_record.push_back(local.records.size());
+    for (const auto& metric : metrics) metric->local(trace, context);
+  }
+};
+
+/// Readers by format, made when the first file of their format comes.
+class Readers {
+ public:
+  TraceReader* of(TraceFormat format) {
+    const auto [at, added] = readers_.try_emplace(format);
+    if (added) at->second = make_reader(format);
+    return at->second.get();
+  }
+
+ private:
+  std::map<TraceFormat, std::unique_ptr<TraceReader>> readers_;
+};
+
+Problem problem_of(Code code, const TraceFile& file) {
+  return {.code = code, .iteration = file.iteration, .rank = file.rank_in_name, .file = file.shown, .detail = {}};
+}
+
+}  // namespace
+
+bool any_needs_matching(const Metrics& metrics) {
+  return std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) { return metric->info().needs_matching; });
+}
+
+LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
+                     Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,
+                     Timings& timings) {
+  LocalResults local;
+  local.first_record.push_back(0);
+  ReadOptions options;
+  options.window_bytes = config.window_bytes;
+  options.classifier = &classifier;
+  bool segments = false;
+  for (const auto& metric : metrics) {
+    options.wants.unite(metric->info().wants);
+    segments |= metric->info().needs_segments;
+  }
+  std::int64_t total_bytes = 0;
+  for (const TraceFile& file : input.files) total_bytes += file.bytes;
+  progress.total(static_cast<std::int64_t>(input.files.size()), total_bytes);
+
+  const LocalContext context{config, input.workload, classifier, strings};
+  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, any_needs_matching(metrics)};
+  Readers readers;
+  for (const std::int32_t number : own_files(input, comm.worker())) {
+    const TraceFile& file = input.files[static_cast<std::size_t>(number)];
+    if (progress.stop_requested()) {
+      local.ended_early = true;
+      problems.add(problem_of(Code::not_read, file));
+      continue;
+    }
+    TraceReader* reader = readers.of(file.format);
+    if (reader == nullptr) {
+      problems.add(problem_of(Code::feature_off, file));
+      continue;
+    }
+    const auto began = std::chrono::steady_clock::now();
+    reader->read(file, options, problems, progress, [&](RankTrace& trace) {
+      timings.events_count += trace.events_count;
+      use.take(trace, number);
+    });
+    progress.add_file();
+    timings.files.push_back({number, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()});
+  }
+  local.ended_early |= progress.stop_requested();
+  return local;
+}
+
+std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm) {
+  std::vector<LocalGroup> all;
+  for (std::size_t trace = 0; trace < local.groups.size(); ++trace) {
+    const std::int32_t row = ranks.row_of(comm.worker(), static_cast<std::int32_t>(trace));
+    if (row < 0) continue;
+    const std::size_t first = all.size();
+    for (const ProcessGroup& group : local.groups[trace])
+      all.push_back({row, static_cast<std::uint32_t>(all.size() - first), group, true});
+    for (std::size_t r = local.first_record[trace]; r < local.first_record[trace + 1]; ++r)
+      if (local.records[r].sequence < 0) all[first + local.records[r].group.value].sequence_everywhere = false;
+  }
+  return all;
+}
+
+namespace {
+
+// Records come in the order of the events, (start, lane, correlation): counting them up is the ordinal.
+void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const RankEntry& entry,
+                    const Groups& groups) {
+  std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
+  for (CollectiveRecord& record : records) {
+    record.group = groups.id_of(row, static_cast<std::uint32_t>(record.group.value));
+    if (record.step != outside_step) record.step += entry.step_shift;
+    record.rank_row = row;
+    record.rank = entry.rank;
+    record.iteration = entry.iteration;
+    record.replica = entry.replica;
+    record.ordinal = ordinals[{record.group.value, record.step, record.op}]++;
+  }
+}
+
+}  // namespace
+
+void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const Comm& comm, Metrics& metrics) {
+  std::vector<Metric::BatchKey> keys;
+  std::vector<CollectiveRecord> kept;
+  std::vector<std::size_t> first_record{0};
+  for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {
+    const std::int32_t row = ranks.row_of(comm.worker(), static_cast<std::int32_t>(trace));
+    Metric::BatchKey key;
+    key.keep = row >= 0;
+    if (key.keep) {
+      const RankEntry& entry = ranks.entries[static_cast<std::size_t>(row)];
+      key.iteration = entry.iteration;
+      key.rank = entry.rank;
+      const std::span<CollectiveRecord> own(local.records.data() + local.first_record[trace],
+                                            local.first_record[trace + 1] - local.first_record[trace]);
+      settle_records(own, row, entry, groups);
+      kept.insert(kept.end(), own.begin(), own.end());
+    } else {
+      local.segments[trace].clear();
+    }
+    first_record.push_back(kept.size());
+    keys.push_back(key);
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    kept[i].worker = comm.worker();
+    kept[i].local = static_cast<std::uint32_t>(i);
+  }
+  local.records = std::move(kept);
+  local.first_record = std::move(first_record);
+  for (const auto& metric : metrics) metric->settle(keys);
+}
+
+Matched unmatched(const Ranks& ranks) {
+  Matched none;
+  none.clock.hosts.resize(ranks.hosts.size());
+  for (const RankEntry& entry : ranks.entries)
+    if (none.clock.reference_rank < 0 || entry.rank.value < none.clock.reference_rank)
+      none.clock.reference_rank = entry.rank.value;
+  for (HostClock& host : none.clock.hosts) host.corrected = ranks.hosts.size() == 1;
+  return none;
+}
+
+void close(const LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
+           Metrics& metrics) {
+  for (const auto& metric : metrics) metric->matched(matched.mine, context);
+  for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {
+    const std::int32_t row = context.ranks.row_of(comm.worker(), static_cast<std::int32_t>(trace));
+    if (row < 0) continue;
+    const std::size_t first = local.first_record[trace], count = local.first_record[trace + 1] - first;
+    const std::span records(local.records);
+    const std::span verdicts(matched.verdicts);
+    const ClosingRank rank{row, context.ranks.entries[static_cast<std::size_t>(row)], local.segments[trace],
+                           records.subspan(first, count),
+                           verdicts.empty() ? verdicts : verdicts.subspan(first, count)};
+    for (const auto& metric : metrics) metric->closing(rank, context);
+  }
+}
+
+}  // namespace ccl

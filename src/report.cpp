@@ -1,0 +1,78 @@
+#include "report.hpp"
+
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace ccl {
+namespace {
+
+ExitCode planned_exit(const Results& results) {
+  if (results.partial) return ExitCode::ended_early;
+  const Problems& problems = results.problems;
+  const bool losses = problems.count(Severity::data_loss) + problems.count(Severity::error) > 0;
+  return losses && results.config.strict ? ExitCode::strict_losses : ExitCode::done;
+}
+
+/// "warnings: file_cut 2, no_rank 1 (details in /warnings)"; empty without warnings.
+std::string warnings_line(const Problems& problems) {
+  std::string codes;
+  for (std::size_t i = 0; i < code_count; ++i) {
+    const auto code = static_cast<Code>(i);
+    if (problems.count(code) == 0) continue;
+    codes += fmt::format("{}{} {}", codes.empty() ? "" : ", ", info(code).name, problems.count(code));
+  }
+  return codes.empty() ? "" : "warnings: " + codes + " (details in /warnings)\n";
+}
+
+/// Every worker went through the same stages; the slowest worker of each is shown.
+std::string timings_text(const Timings& timings, const Comm& comm) {
+  std::string text = "stage         wall s      cpu s      bytes sent\n";
+  for (const StageTime& stage : timings.stages) {
+    const auto largest = [&](double seconds) {
+      return static_cast<double>(comm.max(std::llround(seconds * 1e6))) / 1e6;
+    };
+    const double wall_s = largest(stage.wall_s), cpu_s = largest(stage.cpu_s);
+    text += fmt::format("{:<10}{:>10.3f} {:>10.3f} {:>15}\n", stage.stage, wall_s, cpu_s, comm.sum(stage.bytes));
+  }
+  return text + fmt::format("peak memory of a worker {} MB\n", comm.max(timings.peak_memory_bytes) / 1'000'000);
+}
+
+}  // namespace
+
+void report(Metrics& metrics, const ClosingContext& closing, Problems& problems, const Comm& comm, Results& results) {
+  for (const auto& metric : metrics) {
+    std::vector<ResultMatrix> slices = metric->take_matrices();
+    results.matrices.insert(results.matrices.end(), std::make_move_iterator(slices.begin()),
+                            std::make_move_iterator(slices.end()));
+  }
+  together(comm, [&] {
+    if (!comm.is_first()) return;
+    const ReportContext context{closing.config, closing.workload, closing.ranks, closing.groups,
+                                closing.clock,  closing.strings,  problems};
+    const Resolver resolver{[&](StringId id) { return std::string(closing.strings.text(id)); },
+                            [&](GroupId id) { return std::int64_t{closing.groups.row_of(id)}; }};
+    for (const auto& metric : metrics) results.metrics.push_back(metric->result(context, resolver));
+  });
+  // Only worker 0 knows the warnings of all.
+  const auto mine = comm.is_first() ? planned_exit(results) : ExitCode::done;
+  results.exit_code = static_cast<ExitCode>(comm.max(static_cast<int>(mine)));
+}
+
+Outcome outcome(const Results& results, const Comm& comm) {
+  Outcome out;
+  out.exit_code = results.exit_code;
+  const OutputConfig& output = results.config.output;
+  const std::string timings = output.timings ? timings_text(results.timings, comm) : "";
+  if (!comm.is_first()) return out;
+  out.text = output.json                       ? results_json(results)
+             : !results.config.metrics.empty() ? metric_details(results)
+                                               : summary_page(results);
+  out.notes = warnings_line(results.problems) + timings;
+  if (results.partial) out.notes += "ended early: the results cover the files read so far\n";
+  if (!output.quiet) out.notes += "results: " + output.hdf5 + "\n";
+  return out;
+}
+
+}  // namespace ccl

@@ -1,0 +1,17 @@
+// Last stages: the metrics' results on worker 0 (report), and what main prints and returns (outcome).
+#pragma once
+#include "analyze.hpp"
+#include "run.hpp"
+#include "store/results.hpp"
+
+namespace ccl {
+
+/// Fills results.metrics (worker 0), results.matrices (every worker's own rows) and results.exit_code. After merge().
+/// Collective.
+void report(Metrics& metrics, const ClosingContext& closing, Problems& problems, const Comm& comm, Results& results);
+
+/// stdout: the one page, JSON, or the long form of the asked metrics; stderr: warnings in one line, timings if asked
+/// for, path of the HDF5. Texts on worker 0 only. Collective.
+Outcome outcome(const Results& results, const Comm& comm);
+
+}  // namespace ccl
