@@ -1,0 +1,58 @@
+#include "core/column.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace ccl {
+namespace {
+
+TEST(Column, KeepsItsValuesWhileItGrowsOverManyChunks) {
+  Column<std::int64_t> column;
+  constexpr std::size_t count = 3'000'000;
+  for (std::size_t i = 0; i < count; ++i) column.push_back(static_cast<std::int64_t>(i * 7));
+  ASSERT_EQ(column.size(), count);
+  for (std::size_t i = 0; i < count; i += 997) ASSERT_EQ(column[i], static_cast<std::int64_t>(i * 7));
+  EXPECT_EQ(column.back(), static_cast<std::int64_t>((count - 1) * 7));
+  EXPECT_EQ(column.span().size(), count);
+}
+
+TEST(Column, GrowsByABoundedChunk) {
+  Column<std::int64_t> column;
+  for (std::size_t i = 0; i < 4'000'000; ++i) column.push_back(0);
+  EXPECT_LE(column.capacity_bytes() - column.size() * sizeof(std::int64_t), std::size_t{5} << 20);
+}
+
+TEST(Column, ClearKeepsThePages) {
+  Column<std::int32_t> column;
+  column.resize(100'000);
+  const std::size_t before = column.capacity_bytes();
+  column.clear();
+  EXPECT_TRUE(column.empty());
+  EXPECT_EQ(column.capacity_bytes(), before);
+}
+
+TEST(Column, ResizeFillsWithZerosEvenOverOldValues) {
+  Column<std::int32_t> column;
+  for (int i = 0; i < 10; ++i) column.push_back(9);
+  column.clear();
+  column.resize(10);
+  for (const std::int32_t value : column) EXPECT_EQ(value, 0);
+}
+
+TEST(Column, MovesLeaveNothingBehind) {
+  Column<std::uint16_t> from;
+  from.push_back(5);
+  Column<std::uint16_t> to = std::move(from);
+  ASSERT_EQ(to.size(), 1U);
+  EXPECT_EQ(to[0], 5);
+  Column<std::uint16_t> other;
+  other.push_back(1);
+  other.push_back(2);
+  to.swap(other);
+  EXPECT_EQ(to.size(), 2U);
+  EXPECT_EQ(other.size(), 1U);
+}
+
+}  // namespace
+}  // namespace ccl
