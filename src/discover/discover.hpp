@@ -2,6 +2,7 @@
 // workload the companion files describe. Worker 0 walks the folders and broadcasts.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,8 @@
 namespace ccl {
 
 struct TraceFile {
-  std::string path;                // as opened
-  std::string shown;               // relative to the trace folder, '/' separated: what the output names
+  std::string path;   // as opened
+  std::string shown;  // relative to the trace folder, '/' separated: what the output names
   TraceFormat format = TraceFormat::unknown;
   bool gzip = false;
   std::int64_t bytes = 0;
@@ -30,14 +31,16 @@ struct TraceFile {
 
 /// files are in natural path order (iteration_2 before iteration_10); their index is a file's number everywhere.
 struct Input {
-  std::string root;                // common folder the shown paths are relative to
-  std::string run;                 // name of the run analysed
-  std::vector<TraceFile> files;    // only files of a readable trace format
+  std::string root;              // common folder the shown paths are relative to
+  std::string run;               // name of the run analysed
+  std::vector<TraceFile> files;  // only files of a readable trace format
   Workload workload;
-  std::vector<std::string> runs;   // all runs found (for --each-run)
+  std::vector<std::string> runs;                 // all runs found (for --each-run); "." = the trace folder itself
+  std::map<std::int32_t, std::string> host_map;  // rank -> host, from --host-map
 };
 
-/// Throws FatalError(bad_request) when there is no usable file, or more than one run and none was picked.
+/// Throws FatalError(bad_request), the same on every worker, when there is no usable file, or more than one run and
+/// none was picked (with each_run the first is taken). Warnings are added on worker 0 only.
 Input discover(const Config& config, const Comm& comm, Problems& problems);
 
 /// Longest file first onto the least loaded worker; ties by index. Same answer for the same sizes everywhere.

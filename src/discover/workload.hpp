@@ -38,7 +38,7 @@ struct Workload {
   Sourced<std::int64_t> layers, heads, kv_heads, head_dim, hidden_size, experts, experts_per_token, vocab_size;
   Sourced<double> scale_out_bytes_per_s, scale_up_bytes_per_s;  // one way
   std::vector<std::vector<std::int32_t>> megatron_tp, megatron_pp, megatron_dp, megatron_ep, megatron_model;
-  std::string card_file, training_config_file, group_file;      // relative to the trace folder; empty = none
+  std::string card_file, training_config_file, group_file;  // relative to the trace folder; empty = none
 };
 
 }  // namespace ccl

@@ -1,0 +1,206 @@
+#include "discover/card.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+
+namespace ccl {
+namespace {
+
+constexpr std::string_view source = "card";
+
+/// "8030261248", "8.03e9", "8B"; the whole text or nothing.
+std::optional<double> parse_number(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '+')) text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (rest.empty()) return value;
+  const std::size_t unit = std::string_view("KMBT").find(static_cast<char>(rest.front() & ~0x20));
+  if (rest.size() != 1 || unit == std::string_view::npos) return std::nullopt;
+  return value * std::pow(1e3, static_cast<double>(unit + 1));
+}
+
+class CardTree {
+ public:
+  explicit CardTree(YAML::Node root) : root_(std::move(root)) {}
+
+  /// The first of the dotted paths that exists with a value.
+  YAML::Node find(std::initializer_list<std::string_view> paths) const {
+    for (const std::string_view path : paths) {
+      const YAML::Node node = at(path);
+      if (node.IsDefined() && !node.IsNull()) return node;
+    }
+    return YAML::Node(YAML::NodeType::Null);
+  }
+
+  std::optional<std::string> text(std::initializer_list<std::string_view> paths) const {
+    const YAML::Node node = find(paths);
+    if (!node.IsScalar() || node.Scalar().empty() || node.Scalar() == "N/A" || node.Scalar() == "TBD")
+      return std::nullopt;
+    return node.Scalar();
+  }
+
+  std::optional<double> positive(std::initializer_list<std::string_view> paths) const {
+    const YAML::Node node = find(paths);
+    const std::optional<double> value = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
+    return value && *value > 0 ? value : std::nullopt;
+  }
+
+  std::optional<std::int64_t> count(std::initializer_list<std::string_view> paths) const {
+    const std::optional<double> value = positive(paths);
+    if (!value || *value != std::floor(*value) || *value > 1e15) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+  }
+
+ private:
+  YAML::Node at(std::string_view path) const {
+    YAML::Node node;
+    node.reset(root_);
+    while (!path.empty()) {
+      if (!node.IsMap()) return YAML::Node(YAML::NodeType::Undefined);
+      const std::size_t dot = std::min(path.find('.'), path.size());
+      const YAML::Node& fixed = node;  // operator[] of a const node adds nothing
+      const YAML::Node next = fixed[std::string(path.substr(0, dot))];
+      if (!next.IsDefined()) return YAML::Node(YAML::NodeType::Undefined);
+      node.reset(next);
+      path.remove_prefix(std::min(dot + 1, path.size()));
+    }
+    return node;
+  }
+
+  YAML::Node root_;
+};
+
+void read_mesh(const CardTree& card, Companion& out) {
+  const YAML::Node plan =
+      card.find({"Model-executor.model_plan_parallelization", "workload.Model-executor.model_plan_parallelization",
+                 "model_executor.model_plan_parallelization", "model_plan_parallelization"});
+  if (!plan.IsMap()) return;
+  Mesh mesh;
+  bool any = false;
+  const std::array<std::pair<const char*, std::int32_t*>, 6> fields{{{"pp", &mesh.pp},
+                                                                     {"dp_replicate", &mesh.dp_replicate},
+                                                                     {"dp_shard", &mesh.dp_shard},
+                                                                     {"cp", &mesh.cp},
+                                                                     {"tp", &mesh.tp},
+                                                                     {"ep", &mesh.ep}}};
+  for (const auto& [key, size] : fields) {
+    const YAML::Node node = plan[key];
+    if (!node.IsDefined() || node.IsNull() || (node.IsScalar() && node.Scalar().empty())) continue;
+    const std::optional<double> value = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
+    if (!value || *value > 1e6 || *value != std::floor(*value)) return;  // a sweep over sizes: no mesh
+    any = true;
+    if (*value >= 1) *size = static_cast<std::int32_t>(*value);
+    if (*value == -1 && size == &mesh.dp_shard) out.rest = RestDimension::dp_shard;
+  }
+  if (!any) return;
+  mesh.source = source;
+  out.workload.mesh = mesh;
+}
+
+void read_model(const CardTree& card, Workload& w) {
+  const auto model = [&](const char* key) {
+    const std::string k(key);
+    const std::string nested = "workload.model.model_arch." + k, flat = "workload.model." + k;
+    const std::string old = "workload_definition.model_arch." + k, older = "workload_definition." + k;
+    return card.positive({nested, flat, old, older});
+  };
+  const auto whole = [&](const char* key) -> std::optional<std::int64_t> {
+    const std::optional<double> value = model(key);
+    if (!value || *value != std::floor(*value) || *value > 1e15) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+  };
+  set_value(w.model,
+            card.text({"workload.model.model_family", "workload_definition.model_family", "workload_definition.model"}),
+            source);
+  set_value(w.phase, card.text({"workload.model.phase", "workload_definition.phase"}), source);
+  set_value(w.precision, card.text({"workload.model.precision", "workload_definition.precision"}), source);
+  set_value(w.parameters, model("num_params"), source);
+  set_value(w.parameters_embedding, model("num_params_embedding"), source);
+  set_value(w.parameters_active, model("num_params_active"), source);
+  if (!w.parameters_active) set_value(w.parameters_active, model("num_active_params"), source);
+  set_value(w.layers, whole("num_layers"), source);
+  set_value(w.heads, whole("num_heads"), source);
+  set_value(w.kv_heads, whole("num_kv_heads"), source);
+  set_value(w.head_dim, whole("head_dim"), source);
+  set_value(w.hidden_size, whole("hidden_size"), source);
+  set_value(w.experts, whole("num_experts"), source);
+  set_value(w.experts_per_token, whole("num_experts_per_tok"), source);
+  set_value(w.vocab_size, whole("vocab_size"), source);
+}
+
+void read_hardware(const CardTree& card, Workload& w) {
+  set_value(w.gpu_model, card.text({"workload.hardware.xpu_spec.model", "xpu_specification.model"}), source);
+  set_value(w.gpus_total, card.count({"workload.hardware.xpu_spec.total_count", "xpu_specification.total_count"}),
+            source);
+  set_value(w.gpus_per_node,
+            card.count({"workload.hardware.xpu_spec.count_per_node", "xpu_specification.count_per_node"}), source);
+  const YAML::Node pair =
+      card.find({"workload.hardware.network_topo.bandwidth_gbps", "network_topology_bandwidth_latency.bandwidth_gbps"});
+  if (!pair.IsSequence() || pair.size() != 2) return;  // one entry does not tell which link it means
+  const auto bytes_per_s = [&](std::size_t i) -> std::optional<double> {
+    const std::optional<double> gbit = pair[i].IsScalar() ? parse_number(pair[i].Scalar()) : std::nullopt;
+    return gbit && *gbit > 0 ? std::optional(*gbit * 1e9 / 8) : std::nullopt;
+  };
+  set_value(w.scale_out_bytes_per_s, bytes_per_s(0), source);
+  set_value(w.scale_up_bytes_per_s, bytes_per_s(1), source);
+}
+
+constexpr std::array<std::string_view, 5> card_keys{"workload", "Model-executor", "workload_definition",
+                                                    "xpu_specification", "model_plan_parallelization"};
+
+}  // namespace
+
+bool looks_like_card(std::string_view text) {
+  return std::any_of(card_keys.begin(), card_keys.end(), [&](std::string_view key) {
+    const std::string line = std::string(key) + ":";
+    return text.substr(0, line.size()) == line || text.find("\n" + line) != std::string_view::npos;
+  });
+}
+
+std::optional<Companion> read_card(const std::string& text, std::string& why) {
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (!root.IsMap()) {
+      why = "it holds no keys";
+      return std::nullopt;
+    }
+    const CardTree card(root);
+    if (std::none_of(card_keys.begin(), card_keys.end(),
+                     [&](std::string_view key) { return !card.find({key}).IsNull(); })) {
+      why = "it has none of the sections of a workload card";
+      return std::nullopt;
+    }
+    Companion out;
+    read_mesh(card, out);
+    read_model(card, out.workload);
+    read_hardware(card, out.workload);
+    set_value(out.workload.framework,
+              card.text({"Model-executor.framework.name", "workload.Model-executor.framework.name", "framework.name"}),
+              source);
+    set_value(out.workload.seq_len,
+              card.count({"workload.data.seq_len", "workload_definition.seq_len", "workload_definition.data.seq_len"}),
+              source);
+    set_value(
+        out.workload.microbatch_size,
+        card.count({"Model-executor.model_plan_parallelization.pp_mb",
+                    "workload.Model-executor.model_plan_parallelization.pp_mb", "model_plan_parallelization.pp_mb"}),
+        source);
+    out.batch = card.count(
+        {"workload.data.batch_size", "workload_definition.batch_size", "workload_definition.data.batch_size"});
+    out.batch_scope = card.text({"workload.data.batch_size_scope"}).value_or("");
+    return out;
+  } catch (const YAML::Exception& error) {
+    why = error.what();
+    return std::nullopt;
+  }
+}
+
+}  // namespace ccl

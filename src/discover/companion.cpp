@@ -1,0 +1,141 @@
+#include "discover/companion.hpp"
+
+#include <initializer_list>
+
+namespace ccl {
+namespace {
+
+using Order = std::initializer_list<const std::optional<Companion>*>;
+
+void warn(Problems& problems, const Companions& all, const std::string& why) {
+  Problem problem;
+  problem.code = Code::card_disagrees;
+  if (all.card) problem.file = all.card->workload.card_file;
+  problem.detail = why;
+  problems.add(std::move(problem));
+}
+
+template <class T>
+void take_first(Workload& to, Sourced<T> Workload::*field, Order order) {
+  for (const std::optional<Companion>* companion : order)
+    if (*companion && !(to.*field)) to.*field = (*companion)->workload.*field;
+}
+
+/// The mesh with its open dimension filled up to the world size; unknown if that does not divide.
+Mesh complete(const Companion& companion, std::int64_t world) {
+  Mesh mesh = companion.workload.mesh;
+  if (!mesh.known() || companion.rest == RestDimension::none) return mesh;
+  const std::int64_t others = mesh.world();  // the open dimension is 1 so far
+  if (world <= 0 || world % others != 0 || world / others > 1'000'000) return Mesh();
+  (companion.rest == RestDimension::dp_shard ? mesh.dp_shard : mesh.dp_replicate) =
+      static_cast<std::int32_t>(world / others);
+  return mesh;
+}
+
+std::string text_of(const Mesh& m) {
+  return "pp " + std::to_string(m.pp) + ", dp " + std::to_string(m.dp_replicate) + "x" + std::to_string(m.dp_shard) +
+         ", cp " + std::to_string(m.cp) + ", tp " + std::to_string(m.tp) + ", ep " + std::to_string(m.ep);
+}
+
+bool same_sizes(const Mesh& a, const Mesh& b) {
+  return a.pp == b.pp && a.dp_replicate * a.dp_shard == b.dp_replicate * b.dp_shard && a.cp == b.cp && a.tp == b.tp &&
+         a.ep == b.ep;
+}
+
+void resolve_mesh(const Companions& all, Workload& out, Problems& problems) {
+  std::int64_t world = all.world_size;
+  if (world <= 0 && all.card) world = all.card->workload.gpus_total.value.value_or(-1);
+  for (const auto* companion : {&all.megatron_groups, &all.toml, &all.megatron_arguments, &all.card})
+    if (*companion && !out.mesh.known()) out.mesh = complete(**companion, world);
+  if (!all.card) return;
+  const Mesh card = complete(*all.card, world);
+  if (card.known() && out.mesh.known() && !same_sizes(card, out.mesh))
+    warn(problems, all,
+         "the card says " + text_of(card) + ", the " + out.mesh.source + " file " + text_of(out.mesh) + " (used)");
+}
+
+void resolve_batch(const Companions& all, Workload& out, Problems& problems) {
+  const std::int64_t dp = out.mesh.known() ? std::int64_t{out.mesh.dp_replicate} * out.mesh.dp_shard : -1;
+  const std::optional<std::int64_t> card = all.card ? all.card->batch : std::nullopt;
+  const std::string scope = all.card ? all.card->batch_scope : std::string();
+  const auto set = [](Sourced<std::int64_t>& to, std::int64_t value, std::string source) {
+    if (!to) to = {value, std::move(source)};
+  };
+  if (all.toml) out.local_batch = all.toml->workload.local_batch;
+  if (card && scope == "global") set(out.global_batch, *card, "card");
+  if (card && scope == "local") {
+    set(out.local_batch, *card, "card");
+    if (dp > 0)
+      set(out.global_batch, *card * dp, "derived: card batch_size x " + std::to_string(dp) + " data-parallel ranks");
+  }
+  if (all.toml && all.toml->workload.global_batch)
+    set(out.global_batch, *all.toml->workload.global_batch.value, "toml");
+  if (all.toml && all.toml->workload.local_batch && dp > 0)
+    set(out.global_batch, *out.local_batch.value * dp,
+        "derived: toml local_batch_size x " + std::to_string(dp) + " data-parallel ranks");
+  for (const auto* megatron : {&all.megatron_groups, &all.megatron_arguments})
+    if (*megatron && (*megatron)->workload.global_batch)
+      set(out.global_batch, *(*megatron)->workload.global_batch.value, "megatron");
+  if (card && scope.empty() && !out.global_batch) {
+    set(out.global_batch, *card, "card");
+    warn(problems, all,
+         "batch_size " + std::to_string(*card) + " is taken as global; the card does not say (batch_size_scope)");
+  }
+  if (card && dp > 1 && scope != "local" && all.toml && all.toml->workload.local_batch.value == card)
+    warn(problems, all,
+         "batch_size " + std::to_string(*card) +
+             " equals the local batch of the TOML, which is per data-parallel rank; the card means the global batch");
+  if (out.global_batch && dp > 0 && *out.global_batch.value % dp == 0)
+    set(out.local_batch, *out.global_batch.value / dp,
+        "derived: global batch / " + std::to_string(dp) + " data-parallel ranks");
+}
+
+void resolve_microbatches(const Companions& all, Workload& out) {
+  if (out.microbatches || !out.mesh.known()) return;
+  const bool megatron = out.mesh.tp_innermost_megatron && all.megatron_arguments.has_value();
+  if (out.mesh.pp == 1 && !megatron) return;
+  std::int64_t size = out.microbatch_size.value.value_or(0);
+  std::string of = out.microbatch_size.source;
+  if (size == 0 && all.toml) {
+    size = 1;  // TorchTitan's own default; the TOML leaves it out
+    of = "toml default";
+  }
+  if (size == 0 || !out.local_batch || *out.local_batch.value % size != 0) return;
+  out.microbatches = {*out.local_batch.value / size,
+                      "derived: local batch / micro-batch size " + std::to_string(size) + " (" + of + ")"};
+}
+
+}  // namespace
+
+Workload resolve_workload(const Companions& all, Problems& problems) {
+  Workload out;
+  resolve_mesh(all, out, problems);
+  const Order run{&all.megatron_groups, &all.toml, &all.megatron_arguments, &all.card};
+  const Order model{&all.card, &all.megatron_arguments, &all.toml};
+  for (const auto field : {&Workload::precision, &Workload::pipeline_schedule}) take_first(out, field, run);
+  for (const auto field :
+       {&Workload::seq_len, &Workload::microbatch_size, &Workload::microbatches, &Workload::virtual_stages})
+    take_first(out, field, run);
+  for (const auto field : {&Workload::model, &Workload::phase, &Workload::framework, &Workload::gpu_model})
+    take_first(out, field, model);
+  for (const auto field : {&Workload::gpus_per_node, &Workload::gpus_total, &Workload::layers, &Workload::heads,
+                           &Workload::kv_heads, &Workload::head_dim, &Workload::hidden_size, &Workload::experts,
+                           &Workload::experts_per_token, &Workload::vocab_size})
+    take_first(out, field, model);
+  for (const auto field : {&Workload::parameters, &Workload::parameters_active, &Workload::parameters_embedding,
+                           &Workload::scale_out_bytes_per_s, &Workload::scale_up_bytes_per_s})
+    take_first(out, field, model);
+  for (const auto* groups : {&all.megatron_groups})
+    if (*groups) {
+      out.megatron_tp = (*groups)->workload.megatron_tp;
+      out.megatron_pp = (*groups)->workload.megatron_pp;
+      out.megatron_dp = (*groups)->workload.megatron_dp;
+      out.megatron_ep = (*groups)->workload.megatron_ep;
+      out.megatron_model = (*groups)->workload.megatron_model;
+    }
+  resolve_batch(all, out, problems);
+  resolve_microbatches(all, out);
+  return out;
+}
+
+}  // namespace ccl

@@ -1,0 +1,97 @@
+#include "discover/runs.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/problems.hpp"
+#include "discover/natural_order.hpp"
+#include "discover/walk.hpp"
+
+namespace ccl {
+namespace {
+
+std::string joined(const std::vector<std::string>& names, std::size_t most = 8) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > most) text += ", … (" + std::to_string(names.size()) + " in all)";
+  return text;
+}
+
+bool lies_in(std::string_view path, std::string_view folder) {
+  return folder == "." ||
+         (path.size() > folder.size() && path.substr(0, folder.size()) == folder && path[folder.size()] == '/');
+}
+
+/// The run folder a loose file lies in, deepest first; "." if in none.
+std::string run_of_loose_file(const std::string& shown, const std::vector<std::string>& runs) {
+  std::string deepest = ".";
+  for (const std::string& run : runs)
+    if (run != "." && lies_in(shown, run) && (deepest == "." || run.size() > deepest.size())) deepest = run;
+  return deepest;
+}
+
+std::vector<std::string> assign_runs(std::vector<Candidate>& files) {
+  const auto less = [](const std::string& a, const std::string& b) { return natural_less(a, b); };
+  std::set<std::string, decltype(less)> runs(less);
+  for (const Candidate& c : files)
+    if (!c.run.empty()) runs.insert(c.run);
+  const std::vector<std::string> with_iterations(runs.begin(), runs.end());
+  for (Candidate& c : files)
+    if (c.run.empty()) runs.insert(c.run = run_of_loose_file(c.file.shown, with_iterations));
+  return {runs.begin(), runs.end()};
+}
+
+std::string pick_run(const InputConfig& config, const std::vector<std::string>& runs) {
+  std::string wanted = config.run;
+  while (wanted.size() > 1 && wanted.back() == '/') wanted.pop_back();
+  if (wanted.empty()) {
+    if (runs.size() == 1 || config.each_run) return runs.front();
+    throw FatalError(ExitCode::bad_request, "the trace folder holds " + std::to_string(runs.size()) + " runs (" +
+                                                joined(runs) + ") use --run NAME for one or --each-run for all");
+  }
+  if (std::find(runs.begin(), runs.end(), wanted) != runs.end()) return wanted;
+  std::vector<std::string> same_end;
+  for (const std::string& run : runs)
+    if (file_name(run) == wanted) same_end.push_back(run);
+  if (same_end.size() == 1) return same_end.front();
+  if (same_end.size() > 1)
+    throw FatalError(ExitCode::bad_request,
+                     "--run " + wanted + " fits several runs (" + joined(same_end) + ") use the full name");
+  std::vector<std::string> words = runs;
+  for (const std::string& run : runs) words.emplace_back(file_name(run));
+  const std::string meant = closest(wanted, words);
+  throw FatalError(ExitCode::bad_request, "no run is called " + wanted + " (there are: " + joined(runs) + ")" +
+                                              (meant.empty() ? "" : " did you mean " + meant + "?"));
+}
+
+void keep_iterations(std::vector<Candidate>& files, const std::vector<std::int64_t>& wanted) {
+  if (wanted.empty()) return;
+  std::set<std::int64_t> present;
+  for (const Candidate& c : files) present.insert(c.file.iteration);
+  for (const std::int64_t iteration : wanted) {
+    if (present.count(iteration) > 0) continue;
+    std::vector<std::string> names;
+    for (const std::int64_t p : present)
+      if (p >= 0) names.push_back(std::to_string(p));
+    const std::string there =
+        names.empty() ? "the files carry no iteration numbers" : "there are: " + joined(names, 20);
+    throw FatalError(ExitCode::bad_request, "no trace of iteration " + std::to_string(iteration) + " (" + there + ")");
+  }
+  files.erase(std::remove_if(files.begin(), files.end(),
+                             [&](const Candidate& c) {
+                               return std::find(wanted.begin(), wanted.end(), c.file.iteration) == wanted.end();
+                             }),
+              files.end());
+}
+
+}  // namespace
+
+void select_run(std::vector<Candidate>& files, const InputConfig& config, Input& input) {
+  input.runs = assign_runs(files);
+  input.run = pick_run(config, input.runs);
+  files.erase(std::remove_if(files.begin(), files.end(), [&](const Candidate& c) { return c.run != input.run; }),
+              files.end());
+  keep_iterations(files, config.iterations);
+}
+
+}  // namespace ccl

@@ -1,0 +1,23 @@
+// Which run and which iterations of the files found are analysed.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config.hpp"
+#include "discover/discover.hpp"
+
+namespace ccl {
+
+/// A trace file with the run its path names ("" = no iteration folder above it).
+struct Candidate {
+  TraceFile file;
+  std::string run;
+};
+
+/// Keeps the files of one run and of the iterations asked for; fills input.runs and input.run ("." = the trace folder
+/// itself). Files outside every iteration folder belong to the run folder above them, else to ".". Throws
+/// FatalError(bad_request): more than one run and none picked, an unknown run or iteration.
+void select_run(std::vector<Candidate>& files, const InputConfig& config, Input& input);
+
+}  // namespace ccl

@@ -1,0 +1,162 @@
+#include "discover/sniff.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "discover/walk.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::size_t head_bytes = 64 << 10;
+
+bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// Keys of the objects at one depth of a JSON text that may end anywhere.
+std::vector<std::string_view> keys_at_depth(std::string_view text, int wanted) {
+  std::vector<std::string_view> keys;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c != '"') continue;
+    const std::size_t first = i + 1;
+    for (++i; i < text.size() && text[i] != '"'; ++i)
+      if (text[i] == '\\') ++i;
+    if (depth != wanted || i >= text.size()) continue;
+    const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
+    if (next != std::string_view::npos && text[next] == ':') keys.push_back(text.substr(first, i - first));
+  }
+  return keys;
+}
+
+Sniffed known(TraceFormat format, std::string what) {
+  Sniffed found;
+  found.format = format;
+  found.what = std::move(what);
+  return found;
+}
+
+std::int64_t find_world_size(std::string_view head) {
+  const std::string_view key = "\"world_size\"";
+  std::size_t at = head.find(key);
+  if (at == std::string_view::npos) return -1;
+  at = head.find_first_not_of(" \t\r\n:", at + key.size());
+  std::int64_t value = 0;
+  std::size_t digits = 0;
+  for (; at < head.size() && head[at] >= '0' && head[at] <= '9' && digits < 9; ++at, ++digits)
+    value = value * 10 + (head[at] - '0');
+  return digits > 0 ? value : -1;
+}
+
+Sniffed sniff_object(std::string_view text) {
+  const std::vector<std::string_view> keys = keys_at_depth(text, 1);
+  const auto has = [&](std::string_view key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+  if (has("traceEvents")) {
+    Sniffed found = known(TraceFormat::kineto, "Kineto trace");
+    found.world_size = find_world_size(text);
+    return found;
+  }
+  if (has("nodes") && has("schema")) return known(TraceFormat::execution_trace, "execution trace");
+  // Metadata of any length may come before traceEvents.
+  for (const std::string_view key : {"schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds",
+                                     "displayTimeUnit", "traceName", "cupti_version"})
+    if (has(key)) {
+      Sniffed found = known(TraceFormat::kineto, "Kineto trace");
+      found.world_size = find_world_size(text);
+      return found;
+    }
+  const std::string_view first_line = text.substr(0, text.find('\n'));
+  if (has("table") && contains(first_line, "\"table\""))
+    return known(TraceFormat::nsys_jsonlines, "Nsight Systems JSON lines");
+  if (has("schema")) return known(TraceFormat::execution_trace, "execution trace");
+  if (contains(first_line, "\"Type\":") || starts_with(text, "{\"data\":["))
+    return known(TraceFormat::unknown, "old Nsight Systems JSON");
+  return known(TraceFormat::unknown, "other JSON");
+}
+
+Sniffed sniff_array(std::string_view text) {
+  const std::vector<std::string_view> keys = keys_at_depth(text, 2);
+  const bool events = std::find(keys.begin(), keys.end(), "ph") != keys.end();
+  return events ? known(TraceFormat::kineto, "Kineto trace") : known(TraceFormat::unknown, "other JSON");
+}
+
+Sniffed sniff_pickle(std::string_view head) {
+  if (contains(head, "segments") || contains(head, "device_traces"))
+    return known(TraceFormat::memory_snapshot, "memory snapshot");
+  if (contains(head, "nccl_version") || contains(head, "pg_config") || contains(head, "collective_seq_id"))
+    return known(TraceFormat::unknown, "NCCL flight recorder dump");
+  return known(TraceFormat::unknown, "other pickle");
+}
+
+/// As much of the gzip data as comes out; stops at the first damage.
+std::string inflate_head(const std::string& raw) {
+  std::string out(head_bytes, '\0');
+  z_stream stream{};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK) return {};
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(raw.data()));
+  stream.avail_in = static_cast<uInt>(raw.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  while (stream.avail_in > 0 && stream.avail_out > 0) {
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    if (status == Z_STREAM_END && stream.avail_in > 0)
+      inflateReset(&stream);
+    else if (status != Z_OK)
+      break;
+  }
+  out.resize(out.size() - stream.avail_out);
+  inflateEnd(&stream);
+  return out;
+}
+
+}  // namespace
+
+Sniffed sniff_content(std::string_view head, std::string_view name) {
+  if (starts_with(head, std::string_view("SQLite format 3\0", 16)))
+    return known(TraceFormat::nsys_sqlite, "Nsight Systems SQLite export");
+  if (starts_with(head, "\x80")) return sniff_pickle(head);
+  if (ends_with(name, ".nsys-rep") || ends_with(name, ".qdrep"))
+    return known(TraceFormat::unknown, "Nsight Systems report");
+  if (starts_with(head, "\xef\xbb\xbf")) head.remove_prefix(3);
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return known(TraceFormat::unknown, "blank file");
+  head.remove_prefix(first);
+  if (head.front() == '{') return sniff_object(head);
+  if (head.front() == '[') return sniff_array(head);
+  return known(TraceFormat::unknown, starts_with(head, "%PDF") ? "PDF" : "other file");
+}
+
+Sniffed sniff(const std::string& path) {
+  Sniffed found;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  std::string raw(head_bytes, '\0');
+  if (file) raw.resize(std::fread(raw.data(), 1, raw.size(), file.get()));
+  if (!file || std::ferror(file.get()) != 0) {
+    found.readable = false;
+    return found;
+  }
+  if (!starts_with(raw, "\x1f\x8b")) return sniff_content(raw, file_name(path));
+  const std::string head = inflate_head(raw);
+  if (!head.empty()) {
+    found = sniff_content(head, file_name(path));
+    if (found.what == "other file") found.what = "other compressed file";
+  } else if (contains(file_name(path), ".json")) {
+    found = known(TraceFormat::kineto, "Kineto trace");  // damaged at once: the reader names the damage
+  } else {
+    found.what = "damaged gzip file";
+  }
+  found.gzip = true;
+  return found;
+}
+
+}  // namespace ccl

@@ -1,0 +1,25 @@
+// What a file is, by its first bytes: gzip, SQLite, Kineto JSON, execution trace, memory snapshot. The name decides
+// only where the content cannot (a compressed file damaged from its first byte on).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/kinds.hpp"
+
+namespace ccl {
+
+struct Sniffed {
+  TraceFormat format = TraceFormat::unknown;
+  bool gzip = false;
+  bool readable = true;
+  std::string what;              // "Kineto trace", "Nsight Systems report", "PDF", …: for messages
+  std::int64_t world_size = -1;  // distributedInfo.world_size if it is among the first bytes
+};
+
+/// Reads at most the first 64 KB (and inflates at most 64 KB of them).
+Sniffed sniff(const std::string& path);
+/// The same for bytes at hand (decompressed). `name` is the hint.
+Sniffed sniff_content(std::string_view head, std::string_view name);
+
+}  // namespace ccl

@@ -1,0 +1,177 @@
+#include "discover/trace_files.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "discover/find_companions.hpp"
+#include "discover/host_map.hpp"
+#include "discover/names.hpp"
+#include "discover/runs.hpp"
+#include "discover/sniff.hpp"
+
+namespace ccl {
+namespace {
+
+Problem problem(Code code, std::string file, std::string detail = {}, std::int64_t count = 1) {
+  Problem p;
+  p.code = code;
+  p.file = std::move(file);
+  p.detail = std::move(detail);
+  p.count = count;
+  return p;
+}
+
+bool wanted(TraceFormat format, const std::string& mode) {
+  const bool nsys = format == TraceFormat::nsys_sqlite || format == TraceFormat::nsys_jsonlines;
+  return mode == "torch" ? !nsys : mode == "nsys" ? nsys : true;
+}
+
+/// Sorts the files into traces and the rest, and words the rest.
+class Sieve {
+ public:
+  Sieve(const Config& config, const CanRead& can_read, Problems& problems)
+      : config_(config),
+        can_read_(can_read),
+        problems_(problems),
+        rank_regex_(compile_rank_regex(config.input.rank_regex)) {}
+
+  std::vector<Candidate> sift(const FileTree& tree) {
+    const std::string lead = lead_of(tree.root);
+    std::vector<Candidate> candidates;
+    for (const FoundFile& file : tree.files) {
+      if (file.bytes == 0) {
+        if (has_trace_like_name(file.shown)) problems_.add(problem(Code::empty_file, file.shown));
+        ++others_["empty file"];
+        continue;
+      }
+      const Sniffed found = sniff(file.path);
+      if (!found.readable)
+        problems_.add(problem(Code::unreadable_file, file.shown, "it cannot be opened"));
+      else if (found.format == TraceFormat::unknown)
+        note_unknown(file, found);
+      else if (!can_read_(found.format))
+        note_unread(file, found);
+      else if (wanted(found.format, config_.input.profile_mode))
+        candidates.push_back(candidate(file, found, lead));
+      else
+        ++others_[found.what + " (left out by the profile mode)"];
+    }
+    for (const auto& [what, files] : unread_)
+      problems_.add(problem(Code::unknown_format, files.first, what + ": not read by this version", files.second));
+    return candidates;
+  }
+
+  /// What was there instead of traces, most frequent first: "3 × PDF, 1 × other JSON".
+  std::string others() const {
+    std::vector<std::pair<std::string, std::int64_t>> kinds(others_.begin(), others_.end());
+    std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string text;
+    for (const auto& [what, count] : kinds) text += (text.empty() ? "" : ", ") + std::to_string(count) + " x " + what;
+    return text;
+  }
+
+  /// The most frequent world size among the first bytes of the traces (tie: the larger), −1 if none tells.
+  std::int64_t world_size() const {
+    std::int64_t best = -1;
+    std::int64_t most = 0;
+    for (const auto& [size, count] : world_sizes_)
+      if (count >= most) {
+        best = size;
+        most = count;
+      }
+    return best;
+  }
+
+  bool saw_report() const { return others_.count("Nsight Systems report") > 0; }
+
+ private:
+  Candidate candidate(const FoundFile& file, const Sniffed& found, const std::string& lead) {
+    if (found.world_size > 0) ++world_sizes_[found.world_size];
+    NameFacts name = read_name(lead, file.shown, rank_regex_);
+    Candidate c;
+    c.run = name.run;
+    c.file.path = file.path;
+    c.file.shown = file.shown;
+    c.file.format = found.format;
+    c.file.gzip = found.gzip;
+    c.file.bytes = file.bytes;
+    c.file.iteration = name.iteration;
+    c.file.iteration_label = name.iteration_label;
+    c.file.replica = name.replica;
+    c.file.rank_in_name = name.rank;
+    c.file.rank_by_option = name.rank_by_option;
+    c.file.host_in_name = name.host;
+    return c;
+  }
+
+  void note_unknown(const FoundFile& file, const Sniffed& found) {
+    ++others_[found.what];
+    if (found.what == "Nsight Systems report")
+      problems_.add(problem(Code::unknown_format, file.shown,
+                            "Nsight Systems report: export it with nsys export --type sqlite FILE"));
+    else if (has_trace_like_name(file.shown))
+      problems_.add(problem(Code::unknown_format, file.shown, found.what));
+  }
+
+  void note_unread(const FoundFile& file, const Sniffed& found) {
+    ++others_[found.what + " (not read by this version)"];
+    const auto [at, added] = unread_.try_emplace(found.what, file.shown, 0);
+    (void)added;
+    ++at->second.second;
+  }
+
+  const Config& config_;
+  const CanRead& can_read_;
+  Problems& problems_;
+  std::optional<std::regex> rank_regex_;
+  std::map<std::string, std::int64_t> others_;
+  std::map<std::string, std::pair<std::string, std::int64_t>> unread_;  // what -> first file, how many
+  std::map<std::int64_t, std::int64_t> world_sizes_;
+};
+
+std::string folders_text(const std::vector<std::string>& folders) {
+  std::string text = folders.front();
+  if (folders.size() > 1) text += " and " + std::to_string(folders.size() - 1) + " more";
+  return text;
+}
+
+[[noreturn]] void fail_without_traces(const Config& config, const FileTree& tree, const Sieve& sieve) {
+  std::string message = "no usable trace in " + folders_text(config.input.folders);
+  if (tree.files.empty())
+    message += " (there is no file)";
+  else
+    message += " (found " + sieve.others() + ")";
+  message += sieve.saw_report() ? " export reports with: nsys export --type sqlite FILE"
+                                : " give the folder that holds the profiler's .json or .json.gz files";
+  throw FatalError(ExitCode::bad_request, message);
+}
+
+std::int64_t guess_world_size(const Sieve& sieve, const std::vector<TraceFile>& files) {
+  std::int64_t world = sieve.world_size();
+  if (world > 0) return world;
+  for (const TraceFile& file : files) world = std::max<std::int64_t>(world, std::int64_t{file.rank_in_name} + 1);
+  return world > 0 ? world : -1;
+}
+
+}  // namespace
+
+Input find_input(const Config& config, const CanRead& can_read, Problems& problems) {
+  Sieve sieve(config, can_read, problems);
+  const FileTree tree = walk(config.input.folders, problems);
+  std::vector<Candidate> candidates = sieve.sift(tree);
+  if (candidates.empty()) fail_without_traces(config, tree, sieve);
+  Input input;
+  input.root = tree.root;
+  select_run(candidates, config.input, input);
+  for (Candidate& c : candidates) input.files.push_back(std::move(c.file));
+  const std::int64_t world = guess_world_size(sieve, input.files);
+  input.workload = find_workload(tree, input.run, config.input, world, problems);
+  if (!config.input.host_map.empty()) {
+    const std::optional<std::string> text = read_small_file(config.input.host_map);
+    if (!text) throw FatalError(ExitCode::bad_request, "--host-map " + config.input.host_map + " cannot be read");
+    input.host_map = parse_host_map(*text, config.input.host_map);
+  }
+  return input;
+}
+
+}  // namespace ccl
