@@ -34,6 +34,16 @@ TEST(Finish, EventsAreSortedAndTheRowsThatPointAtThemFollow) {
   EXPECT_EQ(trace.events.launch_ns[3], 300);
 }
 
+TEST(Finish, EventsFarOutOfOrderAreSortedToo) {
+  TraceBuilder builder;
+  for (std::int64_t i = 0; i < 1000; ++i) builder.kernel("k" + std::to_string(i * 617 % 1000), i * 617 % 1000, 1);
+  const RankTrace trace = builder.build();
+  for (std::size_t i = 0; i < 1000; ++i) {
+    ASSERT_EQ(trace.events.start_ns[i], static_cast<std::int64_t>(i));
+    ASSERT_EQ(trace.strings.text(trace.events.name[i]), "k" + std::to_string(i));
+  }
+}
+
 TEST(Finish, LaunchDecidesTheStepOfAnEvent) {
   const RankTrace trace = TraceBuilder()
                               .step(4, 0, 100).step(5, 100, 200)
