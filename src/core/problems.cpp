@@ -50,6 +50,8 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::size_limit, "size_limit", loss, "A file or value exceeds a safety limit.", "It was cut there; limits are settings."},
     {Code::not_read, "not_read", loss, "The run ended before the file was read.", "Run again without the time limit."},
     {Code::feature_off, "feature_off", notice, "This build lacks a library that the file needs.", "Rebuild with it."},
+    {Code::rank_guessed, "rank_guessed", notice, "Nothing in the file tells the ranks of its processes.", "They were numbered by device; use --rank-regex or label the processes."},
+    {Code::profiler_warning, "profiler_warning", notice, "The profiler itself reported a problem.", "Read the detail; events may be missing."},
 }};
 
 }  // namespace

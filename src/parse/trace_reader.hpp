@@ -51,6 +51,7 @@ class TraceReader {
 };
 
 std::unique_ptr<TraceReader> make_kineto_reader();
+std::unique_ptr<TraceReader> make_nsys_sqlite_reader();
 
 /// The reader of a format; null when this build or version has none.
 std::unique_ptr<TraceReader> make_reader(TraceFormat format);

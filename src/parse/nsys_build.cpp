@@ -1,0 +1,268 @@
+#include "parse/nsys_build.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "parse/finish.hpp"
+#include "parse/nsys_steps.hpp"
+
+namespace ccl {
+namespace {
+
+std::uint64_t process_of(std::uint64_t global_id) { return global_id >> 24; }
+
+// Some exports keep invalid UTF-8 and NUL bytes in texts.
+std::string cleaned(std::string_view text) { return std::string(text.substr(0, text.find('\0'))); }
+
+// "…rank=3…" as a word of its own; −1 if absent.
+std::int32_t labelled(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    if (at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 || text[at - 1] == '_')) continue;
+    std::int32_t value = -1;
+    const char* from = text.data() + at + key.size();
+    if (std::from_chars(from, text.data() + text.size(), value).ec == std::errc()) return value;
+  }
+  return -1;
+}
+
+std::uint16_t lane_of(RankTrace& trace, Lane lane) {
+  const auto found = std::find(trace.lanes.begin(), trace.lanes.end(), lane);
+  if (found == trace.lanes.end()) trace.lanes.push_back(lane);
+  return static_cast<std::uint16_t>(found - trace.lanes.begin());
+}
+
+}  // namespace
+
+NsysBuild::NsysBuild(const TraceFile& file, const ReadOptions& options, Problems& problems)
+    : file_(file), options_(options), problems_(problems) {}
+
+void NsysBuild::string(std::int64_t id, std::string_view text) { strings_.emplace(id, cleaned(text)); }
+void NsysBuild::session(std::int64_t utc_epoch_ns) { epoch_ns_ = utc_epoch_ns; }
+void NsysBuild::host(std::string_view name) { host_ = cleaned(name); }
+void NsysBuild::lost(std::int64_t rows) { lost_rows_ += rows; }
+void NsysBuild::payload_field(NsysPayloadField field) { payload_fields_.push_back(std::move(field)); }
+void NsysBuild::thread_name(std::uint64_t thread, std::int64_t name) { thread_names_.emplace_back(thread, name); }
+
+void NsysBuild::gpu_name(std::string_view name, std::int64_t memory_bytes) {
+  if (gpus_++ > 0) return;
+  gpu_name_ = cleaned(name);
+  gpu_memory_bytes_ = memory_bytes;
+}
+
+void NsysBuild::environment(std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos) return;
+  static constexpr std::string_view known[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                               "PMIX_RANK", "PALS_RANKID", "WORLD_SIZE", "SLURM_NTASKS"};
+  const std::string_view name = assignment.substr(0, equals);
+  if (std::find(std::begin(known), std::end(known), name) == std::end(known)) return;
+  std::string_view value = assignment.substr(equals + 1);
+  if (value.starts_with('"')) value.remove_prefix(1);
+  std::int64_t number = -1;
+  if (std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc())
+    environment_.emplace(name, number);
+}
+
+NsysBuild::Process& NsysBuild::process(std::uint64_t key) {
+  if (key == 0) processless_ = true;
+  return processes_[key];
+}
+
+std::uint32_t NsysBuild::thread(Process& process, std::uint64_t global_tid) {
+  const auto [found, added] =
+      process.threads.emplace(global_tid, static_cast<std::uint32_t>(process.trace.threads.size()));
+  if (added) {
+    const auto pid = std::to_string((global_tid >> 24) & 0xFFFFFF), tid = std::to_string(global_tid & 0xFFFFFF);
+    process.trace.threads.push_back(pid + "/" + tid);
+  }
+  return found->second;
+}
+
+void NsysBuild::gpu(const NsysGpuRow& row) {
+  if (row.end_ns < row.start_ns) {
+    problems_.add({.code = Code::negative_duration, .file = file_.shown});
+    return;
+  }
+  RankTrace& trace = process(row.process).trace;
+  if (row.bytes >= 0 && options_.wants.memory_sizes)
+    trace.memory_operations.push_back({static_cast<std::uint32_t>(trace.events.size()), row.bytes});
+  // Until resolve_names() a name is the low half of a string id, or an index into texts_ for copies and sets.
+  const bool fixed = !row.fixed_name.empty();
+  trace.events.name.push_back(fixed ? texts_.index(row.fixed_name) : static_cast<std::uint32_t>(row.name));
+  trace.events.start_ns.push_back(row.start_ns);
+  trace.events.dur_ns.push_back(row.end_ns - row.start_ns);
+  trace.events.lane.push_back(lane_of(trace, {row.device, row.stream}));
+  trace.events.kind.push_back(row.kind);
+  trace.events.step.push_back(-1);
+  trace.events.correlation.push_back(row.correlation);
+  trace.events.launch_ns.push_back(absent_ns);
+  trace.events.launch_thread.push_back(0);
+}
+
+void NsysBuild::call(const NsysCallRow& row) {
+  const std::uint64_t key = processless_ ? 0 : process_of(row.thread);
+  Process& owner = process(key);
+  ++owner.trace.events_count;
+  if (row.correlation == 0) return;
+  owner.launches.push_back({row.correlation, row.start_ns, thread(owner, row.thread)});
+}
+
+void NsysBuild::range(const NsysRangeRow& row) {
+  Process& owner = process(processless_ ? 0 : process_of(row.thread));
+  ++owner.trace.events_count;
+  constexpr std::int32_t push_pop = 59, start_end = 60;
+  if (row.type != push_pop && row.type != start_end) return;
+  Range range{row.start_ns, row.end_ns, thread(owner, row.thread), row.domain, row.text_id};
+  if (!row.text.empty()) range.text_id = -1 - static_cast<std::int64_t>(texts_.index(cleaned(row.text)));
+  decode_payload(row, range);
+  owner.ranges.push_back(range);
+}
+
+std::string_view NsysBuild::text_of(const Range& range) const {
+  if (range.text_id < 0) return texts_.text(static_cast<std::uint32_t>(-1 - range.text_id));
+  const auto found = strings_.find(range.text_id);
+  return found == strings_.end() ? std::string_view() : found->second;
+}
+
+void NsysBuild::resolve_names(Process& process) {
+  RankTrace& trace = process.trace;
+  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, KernelClass>> known;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    std::uint32_t& name = trace.events.name[i];
+    if (trace.events.kind[i] != EventKind::compute) {
+      name = trace.strings.index(texts_.text(name));
+      continue;
+    }
+    auto found = known.find(name);
+    if (found == known.end()) {
+      const auto text = strings_.find(name);
+      const std::string& shown = text == strings_.end() ? "kernel" : text->second;
+      found = known.emplace(name, std::pair(trace.strings.index(shown), options_.classifier->kernel(shown))).first;
+    }
+    name = found->second.first;
+    trace.events.kind[i] = found->second.second.kind;
+  }
+}
+
+void NsysBuild::join_launches(Process& process) {
+  auto& launches = process.launches;
+  process.trace.launches_count = static_cast<std::int64_t>(launches.size());
+  // One launch may start many kernels (CUDA graphs); of several calls with one id the first is the launch.
+  std::sort(launches.begin(), launches.end(), [](const Launch& a, const Launch& b) {
+    return std::pair(a.correlation, a.start_ns) < std::pair(b.correlation, b.start_ns);
+  });
+  EventTable& events = process.trace.events;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const std::int64_t wanted = events.correlation[i];
+    const auto* found = std::lower_bound(launches.begin(), launches.end(), wanted,
+                                         [](const Launch& launch, std::int64_t id) { return launch.correlation < id; });
+    if (wanted == 0 || found == launches.end() || found->correlation != wanted) continue;
+    events.launch_ns[i] = found->start_ns;
+    events.launch_thread[i] = found->thread;
+  }
+}
+
+void NsysBuild::read_ranges(Process& process) {
+  RankTrace& trace = process.trace;
+  std::stable_sort(process.ranges.begin(), process.ranges.end(),
+                   [](const Range& a, const Range& b) { return a.start_ns < b.start_ns; });
+  std::map<std::int64_t, Step> steps;
+  for (const Range& range : process.ranges) {
+    const std::string_view text = text_of(range);
+    if (const std::int32_t rank = labelled(text, "rank="); rank >= 0 && process.labelled_rank < 0) {
+      process.labelled_rank = rank;
+      if (const std::int32_t world = labelled(text, "world_size="); world > 0) process.labelled_world = world;
+    }
+    if (range.end_ns == absent_ns) continue;
+    const std::int64_t number = step_number_in_range(text);
+    if (number >= 0)
+      steps.emplace(number, Step{number, range.start_ns, range.end_ns, StepSource::marker, {}});
+    const bool wanted = options_.wants.annotations || options_.classifier->keeps_slice(text);
+    if (wanted || number >= 0)
+      trace.slices.push_back({range.start_ns, range.end_ns, trace.strings.index(range_name(text)), range.thread,
+                              SliceKind::user_annotation, sequence_in_range(text)});
+  }
+  for (const auto& [number, step] : steps) trace.steps.push_back(step);
+  std::sort(trace.slices.begin(), trace.slices.end(), [](const CpuSlice& a, const CpuSlice& b) {
+    return std::tuple(a.thread, a.start_ns, -a.end_ns) < std::tuple(b.thread, b.start_ns, -b.end_ns);
+  });
+}
+
+void NsysBuild::build(const TraceSink& sink) {
+  for (const auto& [global_tid, name] : thread_names_) {
+    const auto found = strings_.find(name);
+    const auto owner = processes_.find(process_of(global_tid));
+    if (found == strings_.end() || owner == processes_.end()) continue;
+    constexpr std::string_view label = "MPI Rank ";
+    if (!found->second.starts_with(label)) continue;
+    const char* digits = found->second.data() + label.size();
+    std::from_chars(digits, found->second.data() + found->second.size(), owner->second.mpi_rank);
+  }
+  std::vector<Process*> ordered;
+  for (auto& [key, owner] : processes_) {
+    if (owner.trace.events.size() == 0) continue;
+    resolve_names(owner);
+    join_launches(owner);
+    read_ranges(owner);
+    add_collectives(owner);
+    ordered.push_back(&owner);
+  }
+  std::stable_sort(ordered.begin(), ordered.end(), [](const Process* a, const Process* b) {
+    const auto first_device = [](const Process* p) { return p->trace.lanes.front().device; };
+    return first_device(a) < first_device(b);
+  });
+  if (ordered.empty()) problems_.add({.code = Code::no_gpu_events, .file = file_.shown});
+  assign_ranks(ordered);
+  for (Process* owner : ordered) {
+    RankTrace& trace = owner->trace;
+    trace.file = -1;
+    trace.iteration = file_.iteration;
+    trace.replica = file_.replica;
+    trace.format = file_.format;
+    trace.host = host_;
+    trace.gpu = gpu_name_;
+    trace.gpu_memory_bytes = gpu_memory_bytes_;
+    trace.gpus_in_node = gpus_;
+    trace.lost_events_count = lost_rows_;
+    trace.events_count += static_cast<std::int64_t>(trace.events.size());
+    const auto shift = [this](std::int64_t& t) { t += t == absent_ns ? 0 : epoch_ns_; };
+    for (std::int64_t& t : trace.events.start_ns) shift(t);
+    for (std::int64_t& t : trace.events.launch_ns) shift(t);
+    for (CpuSlice& slice : trace.slices) shift(slice.start_ns), shift(slice.end_ns);
+    for (Step& step : trace.steps) shift(step.start_ns), shift(step.end_ns);
+    finish(trace, file_, problems_);
+    sink(trace);
+  }
+}
+
+void NsysBuild::assign_ranks(std::vector<Process*>& ordered) {
+  std::int64_t world = environment_.contains("WORLD_SIZE")     ? environment_["WORLD_SIZE"]
+                       : environment_.contains("SLURM_NTASKS") ? environment_["SLURM_NTASKS"]
+                                                               : -1;
+  std::int64_t own_rank = -1;
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID"})
+    if (own_rank < 0 && environment_.contains(name)) own_rank = environment_[name];
+  bool guessed = false;
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    Process& owner = *ordered[i];
+    // The communicator over most ranks tells the rank; NCCL numbers smaller ones from 0 again.
+    std::int32_t comm_rank = -1, comm_size = -1;
+    for (const Range& range : owner.ranges)
+      if (range.comm_size > comm_size) comm_size = range.comm_size, comm_rank = range.comm_rank;
+    std::int64_t rank = owner.labelled_rank;
+    if (rank < 0 && comm_size > 1) rank = comm_rank;
+    if (rank < 0 && ordered.size() == 1) rank = own_rank;
+    if (rank < 0) rank = owner.mpi_rank;
+    if (rank < 0 && ordered.size() > 1) {
+      rank = static_cast<std::int64_t>(i);  // by device; several processes can not share the number in a file name
+      guessed = true;
+    }
+    owner.trace.rank = RankId(static_cast<std::int32_t>(rank));
+    owner.trace.world_size = owner.labelled_world > 0 ? owner.labelled_world : comm_size > 1 ? comm_size : world;
+  }
+  if (guessed)
+    problems_.add({.code = Code::rank_guessed, .file = file_.shown,
+                   .detail = "ranks by device order of " + std::to_string(ordered.size()) + " processes"});
+}
+
+}  // namespace ccl

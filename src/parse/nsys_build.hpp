@@ -1,0 +1,129 @@
+// Rows of a Nsight Systems export, in any order and from either export form, -> one RankTrace per process.
+// Names may be strings that come later: they are resolved in build(). Times are ns since the start of the session.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/problems.hpp"
+#include "core/tables.hpp"
+#include "discover/discover.hpp"
+#include "parse/trace_reader.hpp"
+
+namespace ccl {
+
+/// A kernel, copy or set. process = globalPid >> 24 (hardware, VM and process id).
+struct NsysGpuRow {
+  std::uint64_t process = 0;
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::int32_t device = 0;
+  std::int64_t stream = 0, correlation = 0;
+  EventKind kind = EventKind::compute;
+  std::int64_t name = -1;         // string id of a kernel
+  std::string_view fixed_name;    // of copies and sets
+  std::int64_t bytes = -1;
+};
+
+/// A CUDA runtime or driver call (eventClass 0 and 1 only: back traces repeat the call under 67).
+struct NsysCallRow {
+  std::uint64_t thread = 0;       // globalTid
+  std::int64_t start_ns = 0, end_ns = 0, correlation = 0, name = -1;
+};
+
+/// An NVTX range (types 59 and 60) or domain (75). end_ns absent = unfinished.
+struct NsysRangeRow {
+  std::uint64_t thread = 0;
+  std::int64_t start_ns = 0, end_ns = absent_ns;
+  std::int32_t type = 0, domain = 0;
+  std::string_view text;          // or text_id
+  std::int64_t text_id = -1;
+  std::string_view json;
+  std::span<const std::byte> payload;
+};
+
+/// How one entry of an NVTX payload is found: by schema, name and offset, never by fixed ids.
+struct NsysPayloadField {
+  std::uint64_t schema = 0;
+  std::string name;
+  std::int64_t offset = 0;
+  std::int64_t type = 0;          // 5 = int32, 18 = uint64, 22 = size_t
+};
+
+class NsysBuild {
+ public:
+  NsysBuild(const TraceFile& file, const ReadOptions& options, Problems& problems);
+
+  void string(std::int64_t id, std::string_view text);
+  void gpu(const NsysGpuRow& row);
+  void call(const NsysCallRow& row);
+  void range(const NsysRangeRow& row);
+  void payload_field(NsysPayloadField field);
+  void thread_name(std::uint64_t thread, std::int64_t name);
+  /// Wall clock of event time 0; times that are already normalised give 0.
+  void session(std::int64_t utc_epoch_ns);
+  void host(std::string_view name);
+  void gpu_name(std::string_view name, std::int64_t memory_bytes);
+  /// RANK="3" and the like of the captured process; other variables are not kept.
+  void environment(std::string_view assignment);
+  void lost(std::int64_t rows);
+  bool any_process_missing() const { return processless_; }
+
+  /// Finishes every process with GPU events and hands it over, lowest device first.
+  void build(const TraceSink& sink);
+
+ private:
+  struct Launch {
+    std::int64_t correlation, start_ns;
+    std::uint32_t thread;
+  };
+  struct Range {
+    std::int64_t start_ns, end_ns;
+    std::uint32_t thread;
+    std::int32_t domain;
+    std::int64_t text_id;          // ≥ 0: a string of the file; else −1 − index into texts_
+    std::int64_t bytes = -1;       // NCCL payload: message size
+    std::uint64_t communicator = 0;
+    std::int32_t peer = -1, comm_rank = -1, comm_size = -1;
+  };
+  struct Process {
+    RankTrace trace;
+    Column<Launch> launches;
+    std::vector<Range> ranges;
+    std::map<std::uint64_t, std::uint32_t> threads;
+    std::int32_t labelled_rank = -1, mpi_rank = -1;
+    std::int64_t labelled_world = -1;
+  };
+
+  Process& process(std::uint64_t key);
+  std::uint32_t thread(Process& process, std::uint64_t global_tid);
+  std::string_view text_of(const Range& range) const;
+  void decode_payload(const NsysRangeRow& row, Range& range);
+  void resolve_names(Process& process);
+  void join_launches(Process& process);
+  void read_ranges(Process& process);
+  void add_collectives(Process& process);
+  void assign_ranks(std::vector<Process*>& ordered);
+
+  const TraceFile& file_;
+  const ReadOptions& options_;
+  Problems& problems_;
+  std::map<std::uint64_t, Process> processes_;
+  std::unordered_map<std::int64_t, std::string> strings_;
+  StringTable texts_;                 // texts written into rows themselves, copies and sets
+  std::vector<NsysPayloadField> payload_fields_;
+  std::vector<std::pair<std::uint64_t, std::int64_t>> thread_names_;
+  std::int64_t epoch_ns_ = 0;
+  std::string host_, gpu_name_;
+  std::int64_t gpu_memory_bytes_ = -1;
+  std::int32_t gpus_ = 0;
+  std::map<std::string, std::int64_t> environment_;
+  std::int64_t lost_rows_ = 0;
+  bool processless_ = false;
+};
+
+}  // namespace ccl

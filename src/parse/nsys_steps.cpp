@@ -1,0 +1,41 @@
+#include "parse/nsys_steps.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <string>
+
+namespace ccl {
+
+std::int64_t step_number_in_range(std::string_view text) {
+  static constexpr std::string_view markers[] = {"profilerstep#", "training_step", "training step", "train_step",
+                                                 "train step", "iteration", "iter", "step"};
+  if (text.size() > 40) return -1;
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string_view marker : markers) {
+    if (!lower.starts_with(marker)) continue;
+    std::string_view rest = std::string_view(lower).substr(marker.size());
+    while (!rest.empty() && std::string_view(" _:#=-").find(rest.front()) != std::string_view::npos) rest.remove_prefix(1);
+    std::int64_t number = -1;
+    const auto [stop, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    // Nothing may follow the number: "step 3 of 5" or "iter 2 forward" is a part of a step.
+    return failed == std::errc() && stop == rest.data() + rest.size() ? number : -1;
+  }
+  return -1;
+}
+
+std::int32_t sequence_in_range(std::string_view text) {
+  constexpr std::string_view key = ", seq = ";
+  const std::size_t at = text.find(key);
+  std::int32_t number = -1;
+  if (at != std::string_view::npos)
+    std::from_chars(text.data() + at + key.size(), text.data() + text.size(), number);
+  return number;
+}
+
+std::string_view range_name(std::string_view text) {
+  return text.substr(0, std::min(text.find(", seq = "), text.find(", op_id = ")));
+}
+
+}  // namespace ccl
