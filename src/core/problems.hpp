@@ -45,10 +45,10 @@ struct Problem {
   Code code{};
   std::int32_t iteration = -1;
   std::int32_t rank = -1;
-  std::string file;
+  std::string file = {};
   std::int64_t offset = -1;   // byte in the (decompressed) file
   std::int64_t count = 1;     // how many things this row stands for
-  std::string detail;
+  std::string detail = {};
   /// (severity descending, code, iteration, rank, file, offset, detail): the order of /warnings/rows.
   friend std::weak_ordering operator<=>(const Problem& a, const Problem& b);
   friend bool operator==(const Problem& a, const Problem& b) { return (a <=> b) == 0; }

@@ -81,6 +81,8 @@ void read_descriptions(const SqliteFile& file, const TraceFile& trace_file, Nsys
   });
 }
 
+constexpr std::int64_t graph_name = 0xFFFFFFFE;  // string ids of a file are small and dense
+
 constexpr std::string_view copy_name(std::int64_t kind) {
   switch (kind) {
     case 1: case 11: return "Memcpy HtoD";
@@ -143,7 +145,7 @@ void read_gpu_rows(const SqliteFile& file, const TraceFile& trace_file, NsysBuil
        {"start", "end", "deviceId", "streamId", "correlationId", "globalPid"}, [&](const SqliteRows& r) {
          NsysGpuRow row;
          if (!place(r, row)) return false;
-         row.name = -2;
+         row.name = graph_name;
          build.gpu(row);
          return true;
        });
@@ -192,7 +194,7 @@ void NsysSqliteReader::read(const TraceFile& file, const ReadOptions& options, P
     return;
   }
   NsysBuild build(file, options, problems);
-  build.string(-2, "CUDA graph");
+  build.string(graph_name, "CUDA graph");
   read_descriptions(*database, file, build, problems);
   read_gpu_rows(*database, file, build, problems);
   progress.add_bytes(file.bytes / 2);
