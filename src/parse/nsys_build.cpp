@@ -26,9 +26,9 @@ std::int32_t labelled(std::string_view text, std::string_view key) {
 }
 
 std::uint16_t lane_of(RankTrace& trace, Lane lane) {
-  const auto found = std::find(trace.lanes.begin(), trace.lanes.end(), lane);
-  if (found == trace.lanes.end()) trace.lanes.push_back(lane);
-  return static_cast<std::uint16_t>(found - trace.lanes.begin());
+  const auto row = std::find(trace.lanes.begin(), trace.lanes.end(), lane) - trace.lanes.begin();
+  if (static_cast<std::size_t>(row) == trace.lanes.size()) trace.lanes.push_back(lane);
+  return static_cast<std::uint16_t>(row);
 }
 
 }  // namespace
