@@ -1,0 +1,148 @@
+#include "store/hdf5_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "store/hdf5_handle.hpp"
+#include "store/plain_text.hpp"
+
+namespace ccl {
+namespace {
+
+using hdf5::check;
+using hdf5::Handle;
+
+std::string folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+std::string temporary_name(const std::string& target) {
+  std::random_device random;
+  std::array<char, 17> suffix{};
+  std::snprintf(suffix.data(), suffix.size(), "%08x%08x", random(), random());
+  return target + ".tmp." + suffix.data();
+}
+
+void sync_to_disk(const std::string& path, const std::string& target) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int status = descriptor < 0 ? -1 : fsync(descriptor);
+  const int error = errno;
+  if (descriptor >= 0) close(descriptor);
+  // Some network file systems refuse fsync on folders; the data itself is safe by then.
+  if (status < 0 && error != EINVAL && error != ENOTSUP)
+    throw FatalError(ExitCode::runtime_failure, "cannot write '" + target + "' (" + std::strerror(error) + ")");
+}
+
+}  // namespace
+
+std::size_t DatasetLayout::element_bytes() const {
+  std::size_t bytes = 0;
+  for (const ColumnInfo& column : columns) bytes += column.width;
+  if (is_table()) return bytes;
+  return number_type == CellType::int32 ? 4 : 8;
+}
+
+std::size_t DatasetLayout::row_bytes() const {
+  return width == 0 ? element_bytes() : element_bytes() * static_cast<std::size_t>(width);
+}
+
+OutputFile::OutputFile(const std::string& target) : target_(target), temporary_(temporary_name(target)) {
+  struct stat found {};
+  if (target.empty() || (stat(target.c_str(), &found) == 0 && !S_ISREG(found.st_mode)))
+    throw FatalError(ExitCode::bad_request,
+                     "cannot write '" + target + "' (not a regular file) Choose another place with -o.");
+  const Handle access = hdf5::access();
+  file_ = H5Fcreate(temporary_.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access);
+  if (file_ < 0)
+    throw FatalError(ExitCode::bad_request,
+                     "cannot write '" + target + "' (" + hdf5::reason() + ") Choose another place with -o.");
+}
+
+OutputFile::~OutputFile() {
+  if (committed_) return;
+  // Freeing the disk first lets HDF5 flush and close what it still holds after a full disk.
+  if (truncate(temporary_.c_str(), 0) == 0 || errno != ENOENT) unlink(temporary_.c_str());
+  if (file_ >= 0) H5Fclose(file_);
+}
+
+void OutputFile::group(const std::string& path) {
+  std::size_t end = 0;
+  while (end != std::string::npos) {
+    end = path.find('/', end + 1);
+    const std::string part = path.substr(0, end);
+    if (part == "/" || H5Lexists(file_, part.c_str(), H5P_DEFAULT) > 0) continue;
+    const Handle group(H5Gcreate2(file_, part.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    check(hid_t{group}, "write '" + part + "' into '" + target_ + "'");
+  }
+}
+
+void OutputFile::attribute(const std::string& object_path, const std::string& name, const AttributeValue& value) {
+  const std::string what = "write attribute '" + name + "' of '" + object_path + "' into '" + target_ + "'";
+  const Handle object(H5Oopen(file_, object_path.c_str(), H5P_DEFAULT), H5Oclose);
+  check(hid_t{object}, what);
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const auto write = [&](hid_t type, const void* data) {
+    const Handle attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    check(hid_t{attribute}, what);
+    check(H5Awrite(attribute, type, data), what);
+  };
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return write(H5T_STD_I64LE, integer);
+  if (const auto* number = std::get_if<double>(&value)) return write(H5T_IEEE_F64LE, number);
+  // Variable length: h5py gives str for it, and it may be longer than the 64 KiB of an object header.
+  const std::string text = without_zeros(valid_utf8(std::get<std::string>(value)));
+  const char* at = text.c_str();
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  write(type, &at);
+}
+
+void OutputFile::create(const DatasetLayout& layout) {
+  check(hid_t{hdf5::create_dataset(file_, layout)}, "write '" + layout.path + "' into '" + target_ + "'");
+}
+
+void OutputFile::write_whole(const DatasetLayout& layout, std::span<const std::byte> rows) {
+  if (rows.empty()) return;
+  const std::string what = "write '" + layout.path + "' into '" + target_ + "'";
+  const Handle dataset(H5Dopen2(file_, layout.path.c_str(), H5P_DEFAULT), H5Dclose);
+  check(hid_t{dataset}, what);
+  check(H5Dwrite(dataset, hdf5::type_of(layout), H5S_ALL, H5S_ALL, H5P_DEFAULT, rows.data()), what);
+}
+
+void OutputFile::place_chunk(const DatasetLayout& layout, std::int64_t chunk, std::span<const std::byte> filtered) {
+  const std::string what = "write '" + layout.path + "' into '" + target_ + "'";
+  const Handle dataset(H5Dopen2(file_, layout.path.c_str(), H5P_DEFAULT), H5Dclose);
+  check(hid_t{dataset}, what);
+  const std::array<hsize_t, 2> offset{static_cast<hsize_t>(chunk * layout.chunk_rows), 0};
+  check(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset.data(), filtered.size(), filtered.data()), what);
+}
+
+void OutputFile::release() {
+  const hid_t file = std::exchange(file_, -1);
+  check(H5Fclose(file), "write '" + target_ + "'");
+}
+
+void OutputFile::reopen() {
+  const Handle access = hdf5::access();
+  file_ = check(H5Fopen(temporary_.c_str(), H5F_ACC_RDWR, access), "write '" + target_ + "'");
+}
+
+void OutputFile::commit() {
+  release();
+  sync_to_disk(temporary_, target_);
+  if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
+    throw FatalError(ExitCode::runtime_failure, "cannot write '" + target_ + "' (" + std::strerror(errno) + ")");
+  committed_ = true;
+  sync_to_disk(folder_of(target_), target_);
+}
+
+}  // namespace ccl

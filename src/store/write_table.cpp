@@ -1,0 +1,231 @@
+#include "store/write_table.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "store/chunks.hpp"
+#include "store/json_text.hpp"
+#include "store/plain_text.hpp"
+
+namespace ccl {
+namespace {
+
+/// Which rows of a dataset every worker holds.
+struct Slices {
+  std::vector<std::int64_t> first;  // by worker, and one past the end
+  std::size_t me = 0;
+  std::int64_t mine() const { return first[me]; }
+  std::int64_t total() const { return first.back(); }
+  std::size_t holder(std::int64_t row) const {
+    return static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), row) - first.begin()) - 1;
+  }
+};
+
+Slices slices_of(std::int64_t rows_count, const Comm& comm) {
+  Slices slices{{0}, static_cast<std::size_t>(comm.worker())};
+  for (const std::int64_t count : gather_all_rows(comm, std::vector<std::int64_t>{rows_count}))
+    slices.first.push_back(slices.first.back() + count);
+  return slices;
+}
+
+/// Rows per chunk; 0 = stored whole.
+std::int64_t chunk_rows(const DatasetLayout& layout, const WriteRules& rules) {
+  const auto row_bytes = static_cast<std::int64_t>(layout.row_bytes());
+  if (layout.rows_count * row_bytes <= rules.chunked_above_bytes) return 0;
+  return std::clamp<std::int64_t>(rules.chunk_bytes / row_bytes, 1, layout.rows_count);
+}
+
+/// Moves the rows at the start of my slice to the worker whose row starts their chunk; returns the rows of the chunks
+/// that start on this worker, and sets `start` to the first of them.
+Bytes align_to_chunks(const DatasetLayout& layout, std::span<const std::byte> rows, const Slices& slices,
+                      const Comm& comm, std::int64_t& start) {
+  const std::int64_t count = slices.first[slices.me + 1] - slices.mine();
+  const std::int64_t inside = slices.mine() % layout.chunk_rows;  // rows of my first chunk that lie before me
+  const std::int64_t lead = inside == 0 ? 0 : std::min(count, layout.chunk_rows - inside);
+  const auto lead_bytes = static_cast<std::size_t>(lead) * layout.row_bytes();
+  std::vector<Bytes> out(static_cast<std::size_t>(comm.num_workers()));
+  if (lead > 0) out[slices.holder(slices.mine() - inside)].assign(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes));
+  Bytes aligned(rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes), rows.end());
+  for (const Bytes& part : comm.exchange(std::move(out))) aligned.insert(aligned.end(), part.begin(), part.end());
+  start = slices.mine() + lead;
+  return aligned;
+}
+
+Bytes finish_chunks(const DatasetLayout& layout, const Bytes& aligned, std::int64_t start) {
+  const std::size_t chunk_bytes = static_cast<std::size_t>(layout.chunk_rows) * layout.row_bytes();
+  ByteWriter out;
+  std::int64_t chunk = start / layout.chunk_rows;
+  for (std::size_t at = 0; at < aligned.size(); at += chunk_bytes, ++chunk) {
+    const std::span<const std::byte> rows(aligned.data() + at, std::min(chunk_bytes, aligned.size() - at));
+    out.value(chunk);
+    out.array(finish_chunk(rows, layout.element_bytes(), chunk_bytes));
+  }
+  return out.take();
+}
+
+void place(OutputFile& file, const DatasetLayout& layout, const Bytes& parcel) {
+  for (ByteReader in(parcel); !in.at_end();) {
+    const auto chunk = in.value<std::int64_t>();
+    file.place_chunk(layout, chunk, in.array<std::byte>());
+  }
+}
+
+/// Worker 0 takes everyone's parcel in worker order. A failure there must not stop the taking: others wait to send.
+template <class Take>
+void hand_over(const Bytes& mine, const Comm& comm, Take take) {
+  std::exception_ptr failure;
+  const auto attempt = [&](const Bytes& parcel) {
+    if (failure) return;
+    try {
+      take(parcel);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  if (comm.is_first()) {
+    attempt(mine);
+    for (int from = 1; from < comm.num_workers(); ++from) attempt(comm.receive(from));
+  } else {
+    comm.send(0, mine);
+  }
+  together(comm, [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
+}
+
+void write_rows(OutputFile* file, DatasetLayout layout, std::span<const std::byte> rows, const Comm& comm,
+                const WriteRules& rules) {
+  const Slices slices = slices_of(static_cast<std::int64_t>(rows.size() / layout.row_bytes()), comm);
+  layout.rows_count = slices.total();
+  layout.chunk_rows = chunk_rows(layout, rules);
+  const std::int64_t bytes = layout.rows_count * static_cast<std::int64_t>(layout.row_bytes());
+  if (bytes > rules.together_above_bytes && can_write_together(comm)) {
+    Bytes name;
+    together(comm, [&] {
+      if (file == nullptr) return;
+      file->release();
+      const auto* at = reinterpret_cast<const std::byte*>(file->temporary_path().data());
+      name.assign(at, at + file->temporary_path().size());
+    });
+    name = comm.broadcast(std::move(name));
+    write_together({reinterpret_cast<const char*>(name.data()), name.size()}, layout, slices.mine(), rows, comm);
+    return together(comm, [&] {
+      if (file != nullptr) file->reopen();
+    });
+  }
+  together(comm, [&] {
+    if (file != nullptr) file->create(layout);
+  });
+  if (layout.chunk_rows == 0) {
+    Bytes whole;
+    return hand_over(Bytes(rows.begin(), rows.end()), comm, [&](const Bytes& parcel) {
+      whole.insert(whole.end(), parcel.begin(), parcel.end());
+      if (whole.size() == static_cast<std::size_t>(bytes)) file->write_whole(layout, whole);
+    });
+  }
+  std::int64_t start = 0;
+  const Bytes aligned = align_to_chunks(layout, rows, slices, comm, start);
+  Bytes finished;
+  together(comm, [&] { finished = finish_chunks(layout, aligned, start); });
+  hand_over(finished, comm, [&](const Bytes& parcel) { place(*file, layout, parcel); });
+}
+
+void agree_on_widths(ResultTable& slice, const Comm& comm) {
+  std::vector<std::uint32_t> widths;
+  for (const ColumnInfo& column : slice.columns) widths.push_back(column.width);
+  const std::vector<std::uint32_t> all = gather_all_rows(comm, widths);
+  if (all.size() != widths.size() * static_cast<std::size_t>(comm.num_workers()))
+    throw std::logic_error("table '" + slice.name + "' has different columns on different workers");
+  for (std::size_t i = 0; i < all.size(); ++i)
+    widths[i % widths.size()] = std::max(widths[i % widths.size()], all[i]);
+  widen_text(slice, widths);
+}
+
+void make_texts_valid(ResultTable& table) {
+  std::size_t offset = 0;
+  for (const ColumnInfo& column : table.columns) {
+    for (std::int64_t row = 0; column.type == CellType::text && row < table.rows_count; ++row) {
+      std::byte* cell = table.packed.data() + static_cast<std::size_t>(row) * table.row_bytes() + offset;
+      make_valid_utf8({reinterpret_cast<char*>(cell), column.width});
+    }
+    offset += column.width;
+  }
+}
+
+void describe_table(OutputFile& file, const std::string& path, const ResultTable& table) {
+  JsonText columns, absent;
+  columns.open('{');
+  absent.open('{');
+  for (const ColumnInfo& column : table.columns) {
+    columns.key(column.name).open('{');
+    columns.key("unit").text(column.unit).key("description").text(column.description).close('}');
+    if (column.absent_value) absent.key(column.name).integer(*column.absent_value);
+  }
+  file.attribute(path, "description", table.description);
+  file.attribute(path, "columns", columns.close('}').take());
+  file.attribute(path, "absent_value", absent.close('}').take());
+}
+
+}  // namespace
+
+void write_table(OutputFile* file, const std::string& path, ResultTable slice, const Comm& comm,
+                 const WriteRules& rules) {
+  agree_on_widths(slice, comm);
+  make_texts_valid(slice);
+  write_rows(file, {.path = path, .columns = slice.columns}, slice.packed, comm, rules);
+  together(comm, [&] {
+    if (file != nullptr) describe_table(*file, path, slice);
+  });
+}
+
+void write_matrix(OutputFile* file, const ResultMatrix& slice, const Comm& comm, const WriteRules& rules) {
+  const DatasetLayout layout{.path = slice.path, .number_type = CellType::int32, .width = slice.columns_count};
+  const auto workers = static_cast<std::int64_t>(comm.num_workers());
+  const auto first_row = [&](std::int64_t worker) { return slice.rows_total * worker / workers; };
+  std::vector<ByteWriter> out(static_cast<std::size_t>(workers));
+  const auto width = static_cast<std::size_t>(slice.columns_count);
+  for (std::size_t i = 0; i < slice.row_numbers.size(); ++i) {
+    const std::int64_t row = slice.row_numbers[i];
+    std::int64_t owner = row * workers / std::max<std::int64_t>(slice.rows_total, 1);
+    while (first_row(owner + 1) <= row) ++owner;
+    ByteWriter& parcel = out[static_cast<std::size_t>(owner)];
+    parcel.value(row);
+    parcel.array(std::span<const std::int32_t>(slice.values.data() + i * width, width));
+  }
+  std::vector<Bytes> parcels;
+  for (ByteWriter& parcel : out) parcels.push_back(parcel.take());
+  const std::int64_t mine = first_row(comm.worker());
+  std::vector<std::int32_t> values(static_cast<std::size_t>(first_row(comm.worker() + 1) - mine) * width, -1);
+  for (const Bytes& parcel : comm.exchange(std::move(parcels)))
+    for (ByteReader in(parcel); !in.at_end();) {
+      const auto row = static_cast<std::size_t>(in.value<std::int64_t>() - mine);
+      const std::vector<std::int32_t> cells = in.array<std::int32_t>();
+      std::copy(cells.begin(), cells.end(), values.begin() + static_cast<std::ptrdiff_t>(row * width));
+    }
+  write_rows(file, layout, std::as_bytes(std::span<const std::int32_t>(values)), comm, rules);
+  together(comm, [&] {
+    if (file == nullptr) return;
+    file->attribute(slice.path, "description", slice.description);
+    file->attribute(slice.path, "unit", slice.unit);
+    file->attribute(slice.path, "absent_value", std::int64_t{-1});
+  });
+}
+
+void write_table(OutputFile& file, const std::string& path, ResultTable table, const WriteRules& rules) {
+  make_texts_valid(table);
+  DatasetLayout layout{.path = path, .columns = table.columns, .rows_count = table.rows_count};
+  layout.chunk_rows = chunk_rows(layout, rules);
+  file.create(layout);
+  file.write_whole(layout, table.packed);
+  describe_table(file, path, table);
+}
+
+void write_vector(OutputFile& file, const ResultVector& vector) {
+  const DatasetLayout layout{.path = vector.path, .rows_count = static_cast<std::int64_t>(vector.values.size())};
+  file.create(layout);
+  file.write_whole(layout, std::as_bytes(std::span<const std::int64_t>(vector.values)));
+  file.attribute(vector.path, "description", vector.description);
+  file.attribute(vector.path, "unit", vector.unit);
+}
+
+}  // namespace ccl

@@ -1,0 +1,32 @@
+// Datasets whose rows lie on several workers. Every worker calls with its consecutive slice (worker order = row order).
+// Up to a threshold the workers finish their own chunks and worker 0 places them; above, all write together through
+// parallel HDF5. Both give the same content.
+#pragma once
+#include <cstdint>
+
+#include "comm/comm.hpp"
+#include "core/result_table.hpp"
+#include "metrics/metric.hpp"
+#include "store/hdf5_file.hpp"
+
+namespace ccl {
+
+struct WriteRules {
+  std::int64_t together_above_bytes = 1'000'000'000;  // one write by all workers above this
+  std::int64_t chunked_above_bytes = 64 << 10;        // smaller datasets are stored whole
+  std::int64_t chunk_bytes = 512 << 10;               // below HDF5's default chunk cache of 1 MiB
+};
+
+/// Collective. file is the open file on worker 0 and null elsewhere. Columns must agree but for text widths, which
+/// become the largest of all workers. Also writes the attributes description, columns and absent_value.
+/// Throws the same FatalError on all workers. Cost: boundary rows to one neighbour, finished chunks to worker 0.
+void write_table(OutputFile* file, const std::string& path, ResultTable slice, const Comm& comm,
+                 const WriteRules& rules = {});
+/// Collective. Rows may lie anywhere and in any order; row_numbers say where they belong; rows that nobody has are -1.
+void write_matrix(OutputFile* file, const ResultMatrix& slice, const Comm& comm, const WriteRules& rules = {});
+
+/// Worker 0 alone: a table or vector that it holds whole.
+void write_table(OutputFile& file, const std::string& path, ResultTable table, const WriteRules& rules = {});
+void write_vector(OutputFile& file, const ResultVector& vector);
+
+}  // namespace ccl
