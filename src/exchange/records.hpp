@@ -1,6 +1,8 @@
 // What travels between workers for matching, and what comes back. Fixed size, trivially copyable.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/ids.hpp"
@@ -77,7 +79,8 @@ struct MatchedMember {
 /// The instances one worker owns, sorted by (iteration, replica, group, step, sequence, ordinal, op).
 struct MatchedCollectives {
   std::vector<MatchedInstance> instances;
-  std::vector<MatchedMember> members;   // of instance i: [first_member, first_member + members_seen), by rank
+  // Of instance i: [first_member, first_member + members_seen), by rank; of a send with its recv: sender, receiver.
+  std::vector<MatchedMember> members;
 };
 
 /// Correction of one host's clock: corrected = t + offset + drift_ppb·(t − t_ref)/1e9 (decisions, Clock model).
@@ -90,14 +93,28 @@ struct HostClock {
 };
 
 struct ClockModel {
+  /// Each iteration has its own offset: HostClock's is in force up to the first from_ns (host's own clock), then these.
+  struct LaterOffset {
+    std::int32_t host = -1;
+    std::int64_t from_ns = 0, offset_ns = 0;
+  };
   std::vector<HostClock> hosts;         // by Ranks::hosts
+  std::vector<LaterOffset> later;       // sorted by (host, from_ns); empty with one iteration
   std::int64_t t_ref_ns = 0;
   std::int64_t residual_ns = -1;        // of the run
   std::int32_t reference_rank = -1;
   std::int64_t corrected(std::int32_t host, std::int64_t t_ns) const {
     const HostClock& clock = hosts[static_cast<std::size_t>(host)];
     const auto drift = static_cast<Wide>(clock.drift_ppb) * (t_ns - t_ref_ns) / 1'000'000'000;
-    return t_ns + clock.offset_ns + static_cast<std::int64_t>(drift);
+    return t_ns + offset_ns(host, t_ns) + static_cast<std::int64_t>(drift);
+  }
+  std::int64_t offset_ns(std::int32_t host, std::int64_t t_ns) const {
+    const auto before = [](std::pair<std::int32_t, std::int64_t> key, const LaterOffset& next) {
+      return key < std::pair(next.host, next.from_ns);
+    };
+    const auto after = std::upper_bound(later.begin(), later.end(), std::pair(host, t_ns), before);
+    const bool found = after != later.begin() && std::prev(after)->host == host;
+    return found ? std::prev(after)->offset_ns : hosts[static_cast<std::size_t>(host)].offset_ns;
   }
 };
 

@@ -1,0 +1,123 @@
+// assemble(): from the records an owner got to matched collectives. Chooses the candidates of every group and step.
+#include <algorithm>
+
+#include "core/collective_math.hpp"
+#include "exchange/match_parts.hpp"
+
+namespace ccl {
+namespace {
+
+/// How a rank's steps were found: ranks without markers share no step numbers with the others.
+StepSource source_of(const RankEntry& entry) {
+  return entry.facts.steps.empty() ? StepSource::marker : entry.facts.steps.front().source;
+}
+
+/// Steps that all present members of a group have.
+class SharedSteps {
+ public:
+  SharedSteps(const Ranks& ranks, const Group& group, std::int32_t iteration, std::int32_t replica) {
+    for (const std::int32_t rank : group.members) {
+      const std::int32_t row = ranks.find(iteration, replica, RankId(rank));
+      if (row < 0) continue;
+      const RankEntry& entry = ranks.entries[static_cast<std::size_t>(row)];
+      if (!entry.takes_part || entry.status == RankStatus::no_gpu_events || entry.facts.steps.empty()) continue;
+      ++members_[source_of(entry)];
+      for (const Step& step : entry.facts.steps) ++having_[{source_of(entry), step.number + entry.step_shift}];
+    }
+  }
+  bool shared(StepSource source, std::int64_t step) const {
+    const auto members = members_.find(source);
+    if (members == members_.end()) return true;  // the group's members are not known: those with records decide
+    const auto having = having_.find({source, step});
+    return having != having_.end() && having->second == members->second;
+  }
+
+ private:
+  std::map<StepSource, std::int64_t> members_;
+  std::map<std::pair<StepSource, std::int64_t>, std::int64_t> having_;
+};
+
+using Steps = std::map<std::pair<StepSource, std::int64_t>, std::vector<StepMember>>;
+
+void append(std::vector<StepMember>& members, const CollectiveRecord& record) {
+  if (members.empty() || members.back().rank != record.rank.value) members.push_back({record.rank.value, {}});
+  members.back().records.push_back(&record);
+}
+
+/// Kernels queued before the profiler started have no arguments and no launch, and their number differs per rank:
+/// where any kernel has arguments only those count, else only launched ones where any is.
+void keep_candidates(std::vector<StepMember>& members) {
+  bool arguments = false, launched = false;
+  for (const StepMember& member : members)
+    for (const CollectiveRecord* r : member.records) {
+      arguments = arguments || r->has_arguments;
+      launched = launched || r->launched;
+    }
+  for (StepMember& member : members)
+    std::erase_if(member.records, [&](const CollectiveRecord* r) {
+      return arguments ? !r->has_arguments : launched && !r->launched;
+    });
+  std::erase_if(members, [](const StepMember& member) { return member.records.empty(); });
+}
+
+void match_group(std::span<const CollectiveRecord> records, const Ranks& ranks, const Group& group, Drafts& drafts,
+                 MatchCounts& counts) {
+  std::vector<StepMember> numbered;  // by sequence number, whatever the step
+  Steps steps;
+  for (const CollectiveRecord& record : records) {
+    const RankEntry& entry = ranks.entries[static_cast<std::size_t>(record.rank_row)];
+    if (!entry.takes_part)
+      counts.unmatched(record, Unmatched::takes_no_part);
+    else if (group.sequence_everywhere && record.sequence >= 0 && !is_point_to_point(record.op))
+      append(numbered, record);
+    else
+      append(steps[{source_of(entry), record.step}], record);
+  }
+  match_by_sequence(numbered, drafts, counts);
+  const SharedSteps shared(ranks, group, records.front().iteration, records.front().replica);
+  for (auto& [key, members] : steps) {
+    const auto& [source, step] = key;
+    if (step == outside_step || !shared.shared(source, step)) {
+      const auto cause = step == outside_step ? Unmatched::outside_steps : Unmatched::step_only_here;
+      for (const StepMember& member : members)
+        for (const CollectiveRecord* r : member.records)
+          if (r->has_arguments || r->launched) counts.unmatched(*r, cause);
+      continue;
+    }
+    keep_candidates(members);
+    match_collectives(members, drafts, counts);
+    match_pairs(members, group, drafts, counts);
+  }
+}
+
+}  // namespace
+
+MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
+                            Problems& problems) {
+  const auto key = [](const CollectiveRecord& r) {
+    return std::tie(r.iteration, r.replica, r.group, r.rank, r.start_ns, r.lane, r.local);
+  };
+  std::sort(records.begin(), records.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  Drafts drafts;
+  MatchCounts counts;
+  for (std::size_t first = 0, end = 0; first < records.size(); first = end) {
+    const CollectiveRecord& r = records[first];
+    while (end < records.size() && records[end].iteration == r.iteration && records[end].replica == r.replica &&
+           records[end].group == r.group)
+      ++end;
+    const std::int32_t row = groups.row_of(r.group);
+    if (row < 0) continue;
+    const Group& group = groups.groups[static_cast<std::size_t>(row)];
+    const std::span<const CollectiveRecord> of_group(records.data() + first, end - first);
+    for (const CollectiveRecord& record : of_group)
+      if (sizes_disagree(record, record.group_size > 0 ? record.group_size : group.size))
+        ++counts.counts[{record.iteration, record.replica, record.group, record.step, Code::inout_disagree, {}}];
+    if (group.size != 1) match_group(of_group, ranks, group, drafts, counts);  // one member has no partner
+  }
+  MatchedCollectives matched = finish_drafts(drafts, ranks, groups, counts);
+  check_ends(matched, counts);
+  counts.report(groups, problems);
+  return matched;
+}
+
+}  // namespace ccl

@@ -1,0 +1,361 @@
+#include "exchange/clock.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "core/collective_math.hpp"
+#include "core/statistics.hpp"
+#include "exchange/match_parts.hpp"
+#include "exchange/robust.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::int64_t least_for_drift = 8;
+constexpr std::int64_t span_per_residual = 10'000'000;  // ten residuals per part in a million
+constexpr std::size_t most_blocks = 64;
+constexpr double least_spread_ns = 100;                 // no pair of hosts agrees better than this
+
+/// What a pair's owner finds out about it in one iteration: 48 bytes.
+struct PairFit {
+  std::int32_t iteration = -1, host_a = -1, host_b = -1;
+  std::int32_t drift_usable = 0;
+  std::int64_t count = 0;
+  std::int64_t slope_ppt = 0;   // of end_a − end_b, parts in 10^12
+  std::int64_t span_ns = 0;
+  std::int64_t centre_ns = 0;   // median of end_a − end_b once drifts are taken out
+  double spread_ns() const { return std::max(least_spread_ns, static_cast<double>(deviation_ns)); }
+  std::int64_t deviation_ns = 0;  // median absolute deviation from the centre
+  auto key() const { return std::tuple(iteration, host_a, host_b); }
+};
+
+using Differences = std::span<const EndDifference>;
+
+/// f(differences of one pair in one iteration).
+template <class F>
+void for_each_pair(const std::vector<EndDifference>& sorted, F f) {
+  const auto key = [](const EndDifference& d) { return std::tuple(d.iteration, d.host_a, d.host_b); };
+  for (std::size_t first = 0, end = 0; first < sorted.size(); first = end) {
+    while (end < sorted.size() && key(sorted[end]) == key(sorted[first])) ++end;
+    f(Differences(sorted.data() + first, end - first));
+  }
+}
+
+/// Theil–Sen: the median slope between all pairs of block medians.
+double slope_of(Differences pair) {
+  const std::size_t blocks = std::min(most_blocks, pair.size());
+  std::vector<double> times, values;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    std::vector<std::int64_t> t, d;
+    for (std::size_t i = b * pair.size() / blocks; i < (b + 1) * pair.size() / blocks; ++i) {
+      t.push_back(pair[i].end_a_ns - pair[0].end_a_ns);
+      d.push_back(pair[i].end_a_ns - pair[i].end_b_ns - (pair[0].end_a_ns - pair[0].end_b_ns));
+    }
+    times.push_back(static_cast<double>(middle_value(std::move(t))));
+    values.push_back(static_cast<double>(middle_value(std::move(d))));
+  }
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i < blocks; ++i)
+    for (std::size_t j = i + 1; j < blocks; ++j)
+      if (times[j] > times[i]) slopes.push_back((values[j] - values[i]) / (times[j] - times[i]));
+  return slopes.empty() ? 0.0 : median(std::move(slopes));
+}
+
+std::int64_t residual_of(std::vector<std::int64_t> deviations) {
+  std::sort(deviations.begin(), deviations.end());
+  return percentile_of_sorted(deviations, 95);
+}
+
+PairFit fit_slope(Differences pair) {
+  PairFit fit;
+  fit.iteration = pair[0].iteration;
+  fit.host_a = pair[0].host_a;
+  fit.host_b = pair[0].host_b;
+  fit.count = static_cast<std::int64_t>(pair.size());
+  fit.span_ns = pair.back().end_a_ns - pair.front().end_a_ns;
+  const double slope = slope_of(pair);
+  fit.slope_ppt = std::llround(slope * 1e12);
+  std::vector<std::int64_t> rest;
+  for (const EndDifference& d : pair)
+    rest.push_back(d.end_a_ns - d.end_b_ns - std::llround(slope * static_cast<double>(d.end_a_ns - pair[0].end_a_ns)));
+  const std::int64_t middle = middle_value(rest);
+  for (std::int64_t& r : rest) r = std::abs(r - middle);
+  fit.drift_usable = fit.count >= least_for_drift && fit.span_ns > 0 &&
+                     fit.span_ns >= residual_of(std::move(rest)) * span_per_residual;
+  return fit;
+}
+
+std::int64_t difference_ns(const EndDifference& d, const ClockModel& clock) {
+  return clock.corrected(d.host_a, d.end_a_ns) - clock.corrected(d.host_b, d.end_b_ns);
+}
+
+std::vector<PairFit> gather_fits(const std::vector<PairFit>& mine, const Comm& comm) {
+  std::vector<PairFit> all = gather_all_rows(comm, mine);
+  std::sort(all.begin(), all.end(), [](const PairFit& a, const PairFit& b) { return a.key() < b.key(); });
+  return all;
+}
+
+/// One drift per host, from all iterations.
+void fit_drifts(const std::vector<EndDifference>& mine, std::int32_t reference, const Comm& comm, ClockModel& clock) {
+  std::vector<PairFit> fits;
+  for_each_pair(mine, [&](Differences pair) { fits.push_back(fit_slope(pair)); });
+  std::vector<ClockEdge> edges;
+  for (const PairFit& fit : gather_fits(fits, comm)) {
+    if (fit.drift_usable == 0) continue;
+    const double span_s = static_cast<double>(fit.span_ns) / 1e9;
+    edges.push_back({fit.host_a, fit.host_b, fit.slope_ppt, static_cast<double>(fit.count) * span_s * span_s});
+  }
+  const ClockSolution drifts = solve_clock_graph(clock.hosts.size(), reference, edges);
+  for (std::size_t h = 0; h < clock.hosts.size(); ++h)
+    clock.hosts[h].drift_ppb = std::llround(static_cast<double>(drifts.values[h]) / 1000.0);
+}
+
+/// Offsets of every iteration: [iteration][host], with what was reached.
+std::map<std::int32_t, ClockSolution> fit_offsets(const std::vector<EndDifference>& mine, std::int32_t reference,
+                                                  const Comm& comm, const ClockModel& drifts_only) {
+  std::vector<PairFit> fits;
+  for_each_pair(mine, [&](Differences pair) {
+    PairFit fit;
+    fit.iteration = pair[0].iteration;
+    fit.host_a = pair[0].host_a;
+    fit.host_b = pair[0].host_b;
+    fit.count = static_cast<std::int64_t>(pair.size());
+    std::vector<std::int64_t> differences;
+    for (const EndDifference& d : pair) differences.push_back(difference_ns(d, drifts_only));
+    fit.centre_ns = middle_value(differences);
+    for (std::int64_t& d : differences) d = std::abs(d - fit.centre_ns);
+    fit.deviation_ns = middle_value(std::move(differences));
+    fits.push_back(fit);
+  });
+  std::map<std::int32_t, std::vector<ClockEdge>> edges;
+  for (const PairFit& fit : gather_fits(fits, comm))
+    edges[fit.iteration].push_back({fit.host_a, fit.host_b, fit.centre_ns,
+                                    static_cast<double>(fit.count) / (fit.spread_ns() * fit.spread_ns())});
+  std::map<std::int32_t, ClockSolution> solutions;
+  for (const auto& [iteration, list] : edges)
+    solutions[iteration] = solve_clock_graph(drifts_only.hosts.size(), reference, list);
+  return solutions;
+}
+
+struct Period {
+  std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+  std::int32_t iteration = -1;
+};
+
+/// Offsets into the model: an iteration without a path takes the offset of the one before (or the first one after).
+void set_offsets(const std::map<std::int32_t, ClockSolution>& solutions, const Ranks& ranks, ClockModel& clock) {
+  std::vector<std::map<std::int32_t, Period>> periods(clock.hosts.size());
+  for (const RankEntry& entry : ranks.entries) {
+    if (entry.host_index < 0 || entry.facts.first_ns == absent_ns) continue;
+    Period& period = periods[static_cast<std::size_t>(entry.host_index)][entry.iteration];
+    period.iteration = entry.iteration;
+    period.first_ns = std::min(period.first_ns, entry.facts.first_ns);
+    period.last_ns = std::max(period.last_ns, entry.facts.last_ns);
+  }
+  for (std::size_t h = 0; h < clock.hosts.size(); ++h) {
+    std::vector<Period> in_time;
+    for (const auto& [iteration, period] : periods[h]) {
+      const auto solution = solutions.find(iteration);
+      if (solution != solutions.end() && solution->second.reached[h]) in_time.push_back(period);
+    }
+    std::sort(in_time.begin(), in_time.end(), [](const Period& a, const Period& b) {
+      return std::tie(a.first_ns, a.iteration) < std::tie(b.first_ns, b.iteration);
+    });
+    clock.hosts[h].corrected = !in_time.empty();
+    for (std::size_t i = 0; i < in_time.size(); ++i) {
+      const std::int64_t offset_ns = solutions.at(in_time[i].iteration).values[h];
+      if (i == 0)
+        clock.hosts[h].offset_ns = offset_ns;
+      else  // between two captures: CPU events may start a little before the first kernel
+        clock.later.push_back({static_cast<std::int32_t>(h),
+                               in_time[i - 1].last_ns + (in_time[i].first_ns - in_time[i - 1].last_ns) / 2, offset_ns});
+    }
+  }
+}
+
+struct HostDeviation {
+  std::int32_t host = -1, unused = 0;
+  std::int64_t deviation_ns = 0;
+};
+struct HostResidual {
+  std::int32_t host = -1, unused = 0;
+  std::int64_t residual_ns = -1, count = 0;
+};
+
+/// What the model leaves, per host and over the run.
+void fill_residuals(const std::vector<EndDifference>& mine, const Comm& comm, ClockModel& clock) {
+  const auto workers = static_cast<std::size_t>(comm.num_workers());
+  std::vector<std::vector<HostDeviation>> out(workers);
+  std::vector<std::int64_t> all;
+  for (const EndDifference& d : mine) {
+    const std::int64_t left_ns = std::abs(difference_ns(d, clock));
+    all.push_back(left_ns);
+    for (const std::int32_t host : {d.host_a, d.host_b})
+      out[static_cast<std::size_t>(host) % workers].push_back({host, 0, left_ns});
+  }
+  std::map<std::int32_t, std::vector<std::int64_t>> by_host;
+  for (const HostDeviation& d : exchange_rows(comm, out)) by_host[d.host].push_back(d.deviation_ns);
+  std::vector<HostResidual> residuals;
+  for (auto& [host, list] : by_host) {
+    const auto count = static_cast<std::int64_t>(list.size());
+    residuals.push_back({host, 0, residual_of(std::move(list)), count});
+  }
+  for (const HostResidual& r : gather_all_rows(comm, residuals)) {
+    clock.hosts[static_cast<std::size_t>(r.host)].residual_ns = r.residual_ns;
+    clock.hosts[static_cast<std::size_t>(r.host)].instances_count = r.count;
+  }
+  clock.residual_ns = percentile_over_workers(std::move(all), 95, comm);
+}
+
+std::vector<EndDifference> to_pair_owners(const std::vector<EndDifference>& mine, const Comm& comm) {
+  const auto workers = static_cast<std::uint64_t>(comm.num_workers());
+  std::vector<std::vector<EndDifference>> out(static_cast<std::size_t>(workers));
+  for (const EndDifference& d : mine) {
+    const std::uint64_t pair = hash_combine(static_cast<std::uint64_t>(d.host_a), static_cast<std::uint64_t>(d.host_b));
+    out[static_cast<std::size_t>(pair % workers)].push_back(d);
+  }
+  std::vector<EndDifference> owned = exchange_rows(comm, out);
+  std::sort(owned.begin(), owned.end());
+  return owned;
+}
+
+}  // namespace
+
+std::vector<EndDifference> end_differences(const MatchedCollectives& matched, const Ranks& ranks) {
+  std::vector<EndDifference> differences;
+  std::map<std::int32_t, std::vector<std::int64_t>> ends;
+  for (const MatchedInstance& instance : matched.instances) {
+    if (!is_symmetric(instance.op) || !instance.credible || instance.suspect) continue;
+    ends.clear();
+    for (std::int32_t m = 0; m < instance.members_seen; ++m) {
+      const MatchedMember& member = matched.members[instance.first_member + static_cast<std::uint32_t>(m)];
+      ends[ranks.entries[static_cast<std::size_t>(member.rank_row)].host_index].push_back(member.start_ns +
+                                                                                          member.dur_ns);
+    }
+    ends.erase(-1);
+    if (ends.size() < 2) continue;
+    const auto lowest = ends.begin();
+    const std::int64_t lowest_end_ns = middle_value(lowest->second);
+    for (auto host = std::next(lowest); host != ends.end(); ++host)
+      differences.push_back(
+          {instance.iteration, lowest->first, host->first, 0, lowest_end_ns, middle_value(host->second)});
+  }
+  return differences;
+}
+
+std::int64_t percentile_over_workers(std::vector<std::int64_t> values, std::int64_t percent, const Comm& comm) {
+  std::sort(values.begin(), values.end());
+  const std::int64_t count = comm.sum(static_cast<std::int64_t>(values.size()));
+  if (count == 0) return -1;
+  const std::int64_t largest = comm.max(values.empty() ? 0 : values.back());
+  const auto nth = [&](std::int64_t n) {  // smallest x with more than n values ≤ x
+    std::int64_t low = 0, high = largest;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      const auto below = std::upper_bound(values.begin(), values.end(), middle) - values.begin();
+      if (comm.sum(below) > n)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  };
+  const std::int64_t position = (count - 1) * percent;  // in hundredths
+  const std::int64_t below = nth(position / 100);
+  if (position % 100 == 0) return below;
+  return below + (nth(position / 100 + 1) - below) * (position % 100) / 100;
+}
+
+ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm, Problems& problems) {
+  ClockModel clock;
+  clock.hosts.resize(ranks.hosts.size());
+  std::int32_t reference = -1;
+  for (const RankEntry& entry : ranks.entries)
+    if (entry.host_index >= 0 && (clock.reference_rank < 0 || entry.rank.value < clock.reference_rank)) {
+      clock.reference_rank = entry.rank.value;
+      reference = entry.host_index;
+    }
+  if (reference < 0) return clock;
+
+  std::int64_t first_end_ns = INT64_MAX;
+  std::vector<std::int64_t> deviations = end_deviations_ns(matched);
+  for (std::size_t i = 0; i < matched.instances.size(); ++i) {
+    const MatchedInstance& instance = matched.instances[i];
+    const bool used = deviations[i] >= 0 && instance.credible && !instance.suspect;
+    if (!used) deviations[i] = -1;
+    for (std::int32_t m = 0; used && m < instance.members_seen; ++m) {
+      const MatchedMember& member = matched.members[instance.first_member + static_cast<std::uint32_t>(m)];
+      if (ranks.entries[static_cast<std::size_t>(member.rank_row)].host_index == reference)
+        first_end_ns = std::min(first_end_ns, member.start_ns + member.dur_ns);
+    }
+  }
+  std::erase(deviations, -1);
+  first_end_ns = comm.min(first_end_ns);
+  clock.t_ref_ns = first_end_ns == INT64_MAX ? 0 : first_end_ns;
+
+  const std::vector<EndDifference> differences = end_differences(matched, ranks);
+  if (comm.sum(static_cast<std::int64_t>(differences.size())) > 0) {
+    const std::vector<EndDifference> owned = to_pair_owners(differences, comm);
+    fit_drifts(owned, reference, comm, clock);
+    set_offsets(fit_offsets(owned, reference, comm, clock), ranks, clock);
+    fill_residuals(owned, comm, clock);
+  } else {
+    const auto used = static_cast<std::int64_t>(deviations.size());
+    clock.residual_ns = percentile_over_workers(std::move(deviations), 95, comm);
+    const std::int64_t count = comm.sum(used);
+    for (std::size_t h = 0; h < clock.hosts.size(); ++h) clock.hosts[h].corrected = static_cast<std::int32_t>(h) == reference;
+    clock.hosts[static_cast<std::size_t>(reference)].residual_ns = clock.residual_ns;
+    clock.hosts[static_cast<std::size_t>(reference)].instances_count = count;
+  }
+  clock.hosts[static_cast<std::size_t>(reference)].corrected = true;
+  for (std::size_t h = 0; h < clock.hosts.size() && comm.is_first(); ++h) {
+    if (clock.hosts[h].corrected) continue;
+    Problem problem;
+    problem.code = Code::clock_uncorrected;
+    problem.detail = "host " + ranks.hosts[h];
+    problems.add(problem);
+  }
+  return clock;
+}
+
+void apply_clock(MatchedCollectives& matched, const ClockModel& clock, const Ranks& ranks, const Groups& groups,
+                 Problems& problems) {
+  MatchCounts counts;
+  for (MatchedInstance& instance : matched.instances) {
+    if (!instance.credible) continue;
+    std::int64_t first_start = INT64_MAX, last_start = INT64_MIN, first_end = INT64_MAX, last_end = INT64_MIN;
+    bool one_host = true, corrected = true;
+    const std::int32_t first_host =
+        ranks.entries[static_cast<std::size_t>(matched.members[instance.first_member].rank_row)].host_index;
+    std::int64_t end_ns = 0;
+    for (std::int32_t m = 0; m < instance.members_seen; ++m) {
+      const MatchedMember& member = matched.members[instance.first_member + static_cast<std::uint32_t>(m)];
+      const std::int32_t host = ranks.entries[static_cast<std::size_t>(member.rank_row)].host_index;
+      one_host = one_host && host == first_host;
+      corrected = corrected && host >= 0 && clock.hosts[static_cast<std::size_t>(host)].corrected;
+      const std::int64_t start_ns = host < 0 ? member.start_ns : clock.corrected(host, member.start_ns);
+      end_ns = host < 0 ? member.start_ns + member.dur_ns : clock.corrected(host, member.start_ns + member.dur_ns);
+      first_start = std::min(first_start, start_ns);
+      last_start = std::max(last_start, start_ns);
+      first_end = std::min(first_end, end_ns);
+      last_end = std::max(last_end, end_ns);
+    }
+    if (!one_host && !corrected) continue;  // the clocks share no axis
+    instance.first_arrival_ns = first_start;
+    instance.last_arrival_ns = last_start;
+    instance.last_end_ns = last_end;
+    // end_ns is now the receiver's: it stands behind the sender.
+    if (is_point_to_point(instance.op)) instance.transfer_ns = std::max<std::int64_t>(0, end_ns - last_start);
+    if (!is_symmetric(instance.op)) continue;
+    instance.start_spread_ns = last_start - first_start;
+    instance.end_spread_ns = last_end - first_end;
+    if (clock.residual_ns >= 0 &&
+        std::abs(instance.lag_ns - instance.start_spread_ns) > 3 * std::max<std::int64_t>(clock.residual_ns, 1))
+      counts.instance(instance, Code::clock_and_duration_disagree);
+  }
+  counts.report(groups, problems);
+}
+
+}  // namespace ccl

@@ -1,0 +1,92 @@
+// match(): the whole of stage "match" on one worker. Where records go (route), what their owner makes of them
+// (assemble.cpp), whose clock is how far off (clock.cpp), and what every member is told about its own collectives.
+#include "exchange/match.hpp"
+
+#include "core/collective_math.hpp"
+#include "exchange/clock.hpp"
+
+namespace ccl {
+namespace {
+
+std::int64_t bytes_to_others(std::span<const std::size_t> rows, int me, std::size_t row_bytes) {
+  std::size_t total = 0;
+  for (std::size_t worker = 0; worker < rows.size(); ++worker)
+    if (worker != static_cast<std::size_t>(me)) total += rows[worker];
+  return static_cast<std::int64_t>(total * row_bytes);
+}
+
+template <class T>
+std::vector<T> exchange_counted(const std::vector<std::vector<T>>& out, const Comm& comm, std::int64_t& bytes) {
+  std::vector<std::size_t> rows;
+  for (const auto& list : out) rows.push_back(list.size());
+  bytes = bytes_to_others(rows, comm.worker(), sizeof(T));
+  return exchange_rows(comm, out);
+}
+
+/// What each member of a credible match learns; one list per worker.
+std::vector<std::vector<RecordVerdict>> verdicts_of(const MatchedCollectives& matched, const ClockModel& clock,
+                                                    const Ranks& ranks, int num_workers) {
+  std::vector<std::vector<RecordVerdict>> out(static_cast<std::size_t>(num_workers));
+  for (const MatchedInstance& instance : matched.instances) {
+    if (!instance.credible) continue;
+    const std::span<const MatchedMember> members(matched.members.data() + instance.first_member,
+                                                 static_cast<std::size_t>(instance.members_seen));
+    RecordVerdict verdict;
+    verdict.last_rank = instance.last_rank;
+    verdict.transfer_ns = instance.transfer_ns;
+    for (const MatchedMember& m : members) {
+      const std::int32_t host = ranks.entries[static_cast<std::size_t>(m.rank_row)].host_index;
+      if (m.rank.value == instance.last_rank)
+        verdict.last_start_ns = host < 0 ? m.start_ns : clock.corrected(host, m.start_ns);
+    }
+    for (const MatchedMember& m : members) {
+      verdict.local = m.local;
+      out[static_cast<std::size_t>(m.worker)].push_back(verdict);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::vector<CollectiveRecord>> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
+                                                 int num_workers) {
+  std::vector<std::vector<CollectiveRecord>> out(static_cast<std::size_t>(num_workers));
+  for (const CollectiveRecord& record : records) {
+    const std::int32_t row = groups.row_of(record.group);
+    if (row < 0) continue;
+    std::uint64_t owner = hash_combine(record.group.value, static_cast<std::uint64_t>(record.iteration + 1));
+    owner = hash_combine(owner, static_cast<std::uint64_t>(record.replica + 1));
+    // A sequence number may belong to different steps on different members, a step may not.
+    if (!groups.groups[static_cast<std::size_t>(row)].sequence_everywhere)
+      owner = hash_combine(owner, static_cast<std::uint64_t>(record.step + 1));
+    out[static_cast<std::size_t>(owner % static_cast<std::uint64_t>(num_workers))].push_back(record);
+  }
+  return out;
+}
+
+Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
+              const Comm& comm, Problems& problems) {
+  Matched matched;
+  std::vector<CollectiveRecord> numbered = records;
+  for (std::size_t i = 0; i < numbered.size(); ++i) {
+    numbered[i].worker = comm.worker();
+    numbered[i].local = static_cast<std::uint32_t>(i);
+  }
+  std::vector<std::vector<CollectiveRecord>> out = route(numbered, groups, comm.num_workers());
+  numbered = {};
+  std::vector<CollectiveRecord> owned = exchange_counted(out, comm, matched.bytes_out);
+  out.clear();
+  together(comm, [&] { matched.mine = assemble(std::move(owned), ranks, groups, problems); });
+  matched.clock = fit_clocks(matched.mine, ranks, comm, problems);
+  apply_clock(matched.mine, matched.clock, ranks, groups, problems);
+
+  matched.verdicts.resize(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) matched.verdicts[i].local = static_cast<std::uint32_t>(i);
+  const auto verdicts = verdicts_of(matched.mine, matched.clock, ranks, comm.num_workers());
+  for (const RecordVerdict& verdict : exchange_counted(verdicts, comm, matched.bytes_back))
+    matched.verdicts[verdict.local] = verdict;
+  return matched;
+}
+
+}  // namespace ccl

@@ -1,0 +1,149 @@
+// Whether to believe a match: members of a symmetric collective leave together (decisions, Which match is credible).
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/collective_math.hpp"
+#include "exchange/match_parts.hpp"
+#include "exchange/robust.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::int64_t suspect_ns = 1'000'000;
+constexpr std::int64_t suspect_all_to_all_ns = 5'000'000;  // members of an all-to-all may leave a few ms apart
+
+bool same_step(const MatchedInstance& a, const MatchedInstance& b) {
+  return a.iteration == b.iteration && a.replica == b.replica && a.group == b.group && a.step == b.step;
+}
+
+/// f(first, end) for every run of instances of one group in one step.
+template <class F>
+void for_each_step(const std::vector<MatchedInstance>& instances, F f) {
+  for (std::size_t first = 0, end = 0; first < instances.size(); first = end) {
+    while (end < instances.size() && same_step(instances[end], instances[first])) ++end;
+    f(first, end);
+  }
+}
+
+/// Median end difference of each rank to the lowest one, over the instances [first, end) that both are in.
+std::map<RankId, std::int64_t> usual_offsets_ns(const MatchedCollectives& matched, std::size_t first, std::size_t end) {
+  const auto& members = matched.members;
+  RankId reference;
+  for (std::size_t i = first; i < end; ++i) {
+    const RankId lowest = members[matched.instances[i].first_member].rank;
+    if (is_symmetric(matched.instances[i].op) && (!reference.known() || lowest < reference)) reference = lowest;
+  }
+  std::map<RankId, std::vector<std::int64_t>> differences;
+  for (std::size_t i = first; i < end; ++i) {
+    const MatchedInstance& instance = matched.instances[i];
+    const MatchedMember* at = &members[instance.first_member];
+    if (!is_symmetric(instance.op) || at->rank != reference) continue;
+    const std::int64_t reference_end_ns = at->start_ns + at->dur_ns;
+    for (std::int32_t m = 0; m < instance.members_seen; ++m)
+      differences[at[m].rank].push_back(at[m].start_ns + at[m].dur_ns - reference_end_ns);
+  }
+  std::map<RankId, std::int64_t> offsets_ns;
+  for (auto& [rank, list] : differences) offsets_ns[rank] = middle_value(std::move(list));
+  return offsets_ns;
+}
+
+std::int64_t deviation_ns(const MatchedInstance& instance, const MatchedMember* members,
+                          const std::map<RankId, std::int64_t>& offsets_ns) {
+  bool have_base = false;
+  std::int64_t base_ns = 0, largest_ns = 0;
+  for (std::int32_t m = 0; m < instance.members_seen; ++m) {
+    const auto offset = offsets_ns.find(members[m].rank);
+    if (offset == offsets_ns.end()) continue;  // never seen together with the lowest rank
+    const std::int64_t end_ns = members[m].start_ns + members[m].dur_ns - offset->second;
+    if (!have_base) base_ns = end_ns;
+    have_base = true;
+    largest_ns = std::max(largest_ns, std::abs(end_ns - base_ns));
+  }
+  return largest_ns;
+}
+
+void make_cross_rank_absent(MatchedInstance& instance, MatchedMember* members) {
+  instance.credible = false;
+  instance.transfer_ns = instance.lag_ns = instance.delay_ns = instance.wait_sum_ns = -1;
+  instance.start_spread_ns = instance.start_spread_file_ns = instance.end_spread_ns = -1;
+  instance.first_rank = instance.last_rank = -1;
+  instance.tie = false;
+  for (std::int32_t m = 0; m < instance.members_seen; ++m) members[m].wait_ns = -1;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> end_deviations_ns(const MatchedCollectives& matched) {
+  std::vector<std::int64_t> deviations(matched.instances.size(), -1);
+  for_each_step(matched.instances, [&](std::size_t first, std::size_t end) {
+    const auto offsets_ns = usual_offsets_ns(matched, first, end);
+    for (std::size_t i = first; i < end; ++i) {
+      const MatchedInstance& instance = matched.instances[i];
+      if (is_symmetric(instance.op))
+        deviations[i] = deviation_ns(instance, &matched.members[instance.first_member], offsets_ns);
+    }
+  });
+  return deviations;
+}
+
+void check_ends(MatchedCollectives& matched, MatchCounts& counts) {
+  const std::vector<std::int64_t> deviations = end_deviations_ns(matched);
+  for_each_step(matched.instances, [&](std::size_t first, std::size_t end) {
+    std::int64_t symmetric = 0, suspects = 0;
+    for (std::size_t i = first; i < end; ++i) {
+      MatchedInstance& instance = matched.instances[i];
+      if (deviations[i] < 0) continue;
+      ++symmetric;
+      const bool all_to_all = instance.op == CollectiveOp::all_to_all || instance.op == CollectiveOp::all_to_allv;
+      instance.suspect = deviations[i] > (all_to_all ? suspect_all_to_all_ns : suspect_ns);
+      if (!instance.suspect) continue;
+      ++suspects;
+      counts.instance(instance, Code::collective_suspect);
+    }
+    if (suspects * 10 <= symmetric && !(symmetric < 3 && suspects > 0)) return;
+    for (std::size_t i = first; i < end; ++i)
+      make_cross_rank_absent(matched.instances[i], &matched.members[matched.instances[i].first_member]);
+    counts.instance(matched.instances[first], Code::matching_not_credible);
+  });
+}
+
+std::string_view to_text(Unmatched cause) {
+  switch (cause) {
+    case Unmatched::outside_steps: return "launched outside every step";
+    case Unmatched::step_only_here: return "step is not in the traces of all members (step_only_here)";
+    case Unmatched::alone: return "no other member has it";
+    case Unmatched::unequal: return "members differ in number or kind of collectives and no order fits";
+    case Unmatched::other_operation: return "members differ in operation or size under one sequence number";
+    case Unmatched::peer_unknown: return "sender or receiver unknown";
+    case Unmatched::operation_unknown: return "operation unknown";
+    case Unmatched::takes_no_part: break;
+  }
+  return "rank takes no part in cross-rank numbers";
+}
+
+void MatchCounts::unmatched(const CollectiveRecord& record, Unmatched cause) {
+  ++counts[{record.iteration, record.replica, record.group, record.step, Code::collective_unmatched, cause}];
+}
+
+void MatchCounts::instance(const MatchedInstance& instance, Code code) {
+  ++counts[{instance.iteration, instance.replica, instance.group, instance.step, code, Unmatched{}}];
+}
+
+void MatchCounts::report(const Groups& groups, Problems& problems) const {
+  for (const auto& [key, count] : counts) {
+    Problem problem;
+    problem.code = key.code;
+    problem.iteration = key.iteration;
+    problem.count = count;
+    const std::int32_t row = groups.row_of(key.group);
+    const Group* group = row < 0 ? nullptr : &groups.groups[static_cast<std::size_t>(row)];
+    problem.detail = "group " + std::to_string(row);
+    if (group != nullptr) problem.detail += " (" + (group->description.empty() ? group->name : group->description) + ")";
+    if (key.replica >= 0) problem.detail += ", replica " + std::to_string(key.replica);
+    problem.detail += key.step == outside_step ? ", outside steps" : ", step " + std::to_string(key.step);
+    if (key.code == Code::collective_unmatched) problem.detail += ": " + std::string(to_text(key.cause));
+    problems.add(problem);
+  }
+}
+
+}  // namespace ccl

@@ -1,0 +1,155 @@
+// What a match says: sizes, transfer, wait, lag, who was last (decisions, Words of a matched collective).
+#include <algorithm>
+
+#include "core/collective_math.hpp"
+#include "exchange/match_parts.hpp"
+
+namespace ccl {
+namespace {
+
+void fill_symmetric(MatchedInstance& instance, std::span<MatchedMember> members) {
+  const MatchedMember* last = &members[0];
+  const MatchedMember* first = &members[0];
+  std::int64_t latest_start = members[0].start_ns, earliest_start = latest_start;
+  for (const MatchedMember& m : members) {  // by rank: ties go to the lowest
+    if (m.dur_ns < last->dur_ns) last = &m;
+    if (m.dur_ns > first->dur_ns) first = &m;
+    latest_start = std::max(latest_start, m.start_ns);
+    earliest_start = std::min(earliest_start, m.start_ns);
+  }
+  instance.transfer_ns = last->dur_ns;
+  instance.lag_ns = first->dur_ns - last->dur_ns;
+  instance.last_rank = last->rank.value;
+  instance.first_rank = first->rank.value;
+  instance.start_spread_file_ns = latest_start - earliest_start;
+  instance.wait_sum_ns = 0;
+  std::int64_t second_ns = INT64_MAX;
+  for (MatchedMember& m : members) {
+    m.wait_ns = m.dur_ns - instance.transfer_ns;
+    instance.wait_sum_ns += m.wait_ns;
+    if (&m != last) second_ns = std::min(second_ns, m.dur_ns);
+  }
+  instance.delay_ns = second_ns - instance.transfer_ns;
+  instance.tie = instance.delay_ns == 0;
+}
+
+void fill_sizes(MatchedInstance& instance, std::span<MatchedMember> members, const RecordRefs& records) {
+  const bool all_to_all = instance.op == CollectiveOp::all_to_all || instance.op == CollectiveOp::all_to_allv;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const CollectiveRecord& record = *records[i];
+    members[i].payload_bytes = payload_of(record, instance.group_size);
+    const std::int64_t larger =
+        all_to_all ? std::max(record.in_bytes, record.out_bytes) : members[i].payload_bytes;
+    instance.payload_bytes = std::max(instance.payload_bytes, larger);
+  }
+  if (instance.group_size > 0 || is_point_to_point(instance.op))
+    instance.wire_bytes = wire_bytes(instance.op, instance.payload_bytes, std::max(2, instance.group_size));
+}
+
+/// Link classes of the sets of ranks of one group, which repeat from instance to instance.
+class LinkClasses {
+ public:
+  explicit LinkClasses(const Ranks& ranks) : ranks_(ranks) {}
+  LinkClass of(const MatchedInstance& instance, const Group* group, std::span<const MatchedMember> members) {
+    std::vector<std::int32_t> seen;
+    for (const MatchedMember& m : members) seen.push_back(m.rank.value);
+    // A missing member on another host would make the link inter: only a full list says intra.
+    const bool whole = is_point_to_point(instance.op) || group == nullptr || !group->members_complete;
+    if (seen == last_seen_ && instance.iteration == iteration_ && instance.replica == replica_ && whole == whole_ &&
+        group == group_)
+      return last_;
+    last_ = ranks_.link_class(instance.iteration, instance.replica, seen);
+    if (last_ != LinkClass::inter && !whole && seen.size() < group->members.size())
+      last_ = ranks_.link_class(instance.iteration, instance.replica, group->members);
+    last_seen_ = std::move(seen);
+    iteration_ = instance.iteration;
+    replica_ = instance.replica;
+    whole_ = whole;
+    group_ = group;
+    return last_;
+  }
+
+ private:
+  const Ranks& ranks_;
+  std::vector<std::int32_t> last_seen_;
+  std::int32_t iteration_ = -2, replica_ = -2;
+  bool whole_ = false;
+  const Group* group_ = nullptr;
+  LinkClass last_ = LinkClass::unknown;
+};
+
+}  // namespace
+
+void Drafts::add(const RecordRefs& members_of_one, MatchRule rule, CollectiveOp op, std::int64_t step,
+                 std::int32_t ordinal, std::int64_t sequence) {
+  const CollectiveRecord& first = *members_of_one[0];
+  MatchedInstance instance;
+  instance.group = first.group;
+  instance.iteration = first.iteration;
+  instance.replica = first.replica;
+  instance.step = step;
+  instance.sequence = sequence;
+  instance.ordinal = ordinal;
+  instance.rule = rule;
+  instance.op = op;
+  instance.dtype = first.dtype;
+  instance.first_member = static_cast<std::uint32_t>(members.size());
+  instance.members_seen = static_cast<std::int32_t>(members_of_one.size());
+  for (const CollectiveRecord* r : members_of_one) {
+    instance.group_size = std::max(instance.group_size, r->group_size);
+    instance.coalesced = instance.coalesced || r->coalesced;
+    members.push_back(r);
+  }
+  if (!is_point_to_point(op))
+    std::sort(members.end() - instance.members_seen, members.end(),
+              [](const CollectiveRecord* a, const CollectiveRecord* b) { return a->rank < b->rank; });
+  instances.push_back(instance);
+}
+
+MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups, MatchCounts& counts) {
+  MatchedCollectives matched;
+  matched.instances = drafts.instances;
+  const auto key = [&](const MatchedInstance& i) {
+    return std::tuple(i.iteration, i.replica, i.group, i.step, i.sequence, i.ordinal, i.op,
+                      drafts.members[i.first_member]->rank, drafts.members[i.first_member + 1]->rank);
+  };
+  std::sort(matched.instances.begin(), matched.instances.end(),
+            [&](const MatchedInstance& a, const MatchedInstance& b) { return key(a) < key(b); });
+  matched.members.reserve(drafts.members.size());
+  LinkClasses links(ranks);
+  for (MatchedInstance& instance : matched.instances) {
+    const auto from = drafts.members.begin() + instance.first_member;
+    const RecordRefs records(from, from + instance.members_seen);
+    instance.first_member = static_cast<std::uint32_t>(matched.members.size());
+    for (const CollectiveRecord* r : records) {
+      MatchedMember& member = matched.members.emplace_back();
+      member.rank_row = r->rank_row;
+      member.rank = r->rank;
+      member.start_ns = r->start_ns;
+      member.dur_ns = r->dur_ns;
+      member.worker = r->worker;
+      member.local = r->local;
+    }
+    const std::span<MatchedMember> members(matched.members.data() + instance.first_member, records.size());
+    const std::int32_t row = groups.row_of(instance.group);
+    const Group* group = row < 0 ? nullptr : &groups.groups[static_cast<std::size_t>(row)];
+    if (group != nullptr && group->size > 0) instance.group_size = group->size;
+    const std::int64_t expected = is_point_to_point(instance.op) ? 2
+                                  : instance.group_size > 0      ? instance.group_size
+                                  : group != nullptr ? static_cast<std::int64_t>(group->members.size())
+                                                     : 0;
+    instance.incomplete = instance.members_seen < expected;
+    if (instance.incomplete) counts.instance(instance, Code::collective_incomplete);
+    fill_sizes(instance, members, records);
+    instance.link_class = links.of(instance, group, members);
+    if (is_symmetric(instance.op))
+      fill_symmetric(instance, members);
+    else if (!is_point_to_point(instance.op))
+      instance.transfer_ns = std::min_element(members.begin(), members.end(), [](const auto& a, const auto& b) {
+                               return a.dur_ns < b.dur_ns;
+                             })->dur_ns;
+  }
+  return matched;
+}
+
+}  // namespace ccl

@@ -1,0 +1,73 @@
+// What the files of matching share: candidates of one group, the instances being built, and the checks on them.
+// match_steps.cpp finds partners, match_numbers.cpp says what a match means, match_check.cpp whether to believe it.
+#pragma once
+#include <map>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "exchange/match.hpp"
+
+namespace ccl {
+
+/// Whether In and Out contradict the group size n (all_gather: out = n·in; reduce_scatter: in = n·out).
+bool sizes_disagree(const CollectiveRecord& record, std::int64_t n);
+/// Payload S of one member, bytes; the larger of In and Out where they contradict n. −1 unknown.
+std::int64_t payload_of(const CollectiveRecord& record, std::int64_t n);
+/// What partners must have in common: op, dtype and S; op and dtype where members may differ in S.
+std::uint64_t signature_of(const CollectiveRecord& record);
+
+using RecordRefs = std::vector<const CollectiveRecord*>;
+
+/// Why a collective has no partner; text in the warning.
+enum class Unmatched : std::uint8_t {
+  outside_steps, step_only_here, alone, unequal, other_operation, peer_unknown, operation_unknown, takes_no_part
+};
+std::string_view to_text(Unmatched cause);
+
+/// Counts by group and step: problems must not depend on how many workers share the work.
+struct MatchCounts {
+  struct Key {
+    std::int32_t iteration, replica;
+    GroupId group;
+    std::int64_t step;
+    Code code;
+    Unmatched cause;  // of collective_unmatched
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  std::map<Key, std::int64_t> counts;
+  void unmatched(const CollectiveRecord& record, Unmatched cause);
+  void instance(const MatchedInstance& instance, Code code);
+  void report(const Groups& groups, Problems& problems) const;
+};
+
+/// Instances in the making: instance i's members are refs [first_member, first_member + members_seen).
+struct Drafts {
+  std::vector<MatchedInstance> instances;
+  RecordRefs members;
+  /// members: at least two.
+  void add(const RecordRefs& members_of_one, MatchRule rule, CollectiveOp op, std::int64_t step, std::int32_t ordinal,
+           std::int64_t sequence = -1);
+};
+
+/// One group's candidates in one step: a list per member, by rank; each in order of time.
+struct StepMember {
+  std::int32_t rank = -1;
+  RecordRefs records;
+};
+void match_collectives(const std::vector<StepMember>& members, Drafts& drafts, MatchCounts& counts);
+void match_pairs(const std::vector<StepMember>& members, const Group& group, Drafts& drafts, MatchCounts& counts);
+/// One group's candidates of one iteration, all steps, where every collective has its sequence number.
+void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, MatchCounts& counts);
+
+/// Sorts the drafts and fills sizes and clock-free numbers.
+MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups, MatchCounts& counts);
+
+/// Deviation of the ends of every instance from the median end difference of its members in that group and step
+/// (decisions, End check), ns; −1 for what is not symmetric.
+std::vector<std::int64_t> end_deviations_ns(const MatchedCollectives& matched);
+/// Marks suspect instances; where too many are, the group's cross-rank numbers of that step become absent.
+void check_ends(MatchedCollectives& matched, MatchCounts& counts);
+
+}  // namespace ccl

@@ -1,0 +1,205 @@
+// Finding partners: by sequence number, by ordinal within the step, by longest common sequence, by sender and receiver.
+#include <algorithm>
+#include <array>
+
+#include "core/collective_math.hpp"
+#include "exchange/align.hpp"
+#include "exchange/match_parts.hpp"
+
+namespace ccl {
+namespace {
+
+bool is_matchable(CollectiveOp op) {
+  return op != CollectiveOp::unknown && op != CollectiveOp::dispatch && op != CollectiveOp::combine &&
+         !is_point_to_point(op);
+}
+
+std::vector<AlignItem> items_of(const RecordRefs& records, std::uint64_t (*signature)(const CollectiveRecord&)) {
+  std::vector<AlignItem> items;
+  for (const CollectiveRecord* r : records) items.push_back({signature(*r), r->end_ns(), is_symmetric(r->op)});
+  return items;
+}
+
+RecordRefs of_op(const RecordRefs& records, CollectiveOp op) {
+  RecordRefs chosen;
+  for (const CollectiveRecord* r : records)
+    if (r->op == op) chosen.push_back(r);
+  return chosen;
+}
+
+/// The i-th of one member is the i-th of all, if counts and signatures agree. False: they do not.
+bool match_by_ordinal(const std::vector<RecordRefs>& lists, CollectiveOp op, Drafts& drafts) {
+  for (const RecordRefs& list : lists) {
+    if (list.size() != lists[0].size()) return false;
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (signature_of(*list[i]) != signature_of(*lists[0][i])) return false;
+  }
+  RecordRefs members(lists.size());
+  for (std::size_t i = 0; i < lists[0].size(); ++i) {
+    for (std::size_t m = 0; m < lists.size(); ++m) members[m] = lists[m][i];
+    drafts.add(members, MatchRule::ordinal, op, members[0]->step, static_cast<std::int32_t>(i));
+  }
+  return true;
+}
+
+/// Lines every member up with the one that has most; ops that ordinals settled only help to find the place.
+void match_by_alignment(const std::vector<StepMember>& members, const std::array<bool, collective_op_count>& wanted,
+                        Drafts& drafts, MatchCounts& counts) {
+  const auto is_wanted = [&](const CollectiveRecord* r) { return wanted[static_cast<std::size_t>(r->op)]; };
+  std::vector<RecordRefs> sequences;
+  std::size_t reference = 0, most = 0;
+  for (const StepMember& member : members) {
+    RecordRefs& sequence = sequences.emplace_back();
+    for (const CollectiveRecord* r : member.records)
+      if (is_matchable(r->op)) sequence.push_back(r);
+    const auto count = static_cast<std::size_t>(std::count_if(sequence.begin(), sequence.end(), is_wanted));
+    if (count > most) {
+      most = count;
+      reference = sequences.size() - 1;
+    }
+  }
+  const RecordRefs& base = sequences[reference];
+  const std::vector<AlignItem> base_items = items_of(base, signature_of);
+  std::vector<RecordRefs> partners(base.size());
+  for (std::size_t m = 0; m < sequences.size(); ++m) {
+    std::vector<bool> used(sequences[m].size(), false);
+    const auto take = [&](std::size_t at_base, std::size_t at_member) {
+      partners[at_base].push_back(sequences[m][at_member]);
+      used[at_member] = true;
+    };
+    if (m == reference)
+      for (std::size_t i = 0; i < base.size(); ++i) take(i, i);
+    else
+      for (const auto& [i, j] : align(base_items, items_of(sequences[m], signature_of))) take(i, j);
+    for (std::size_t j = 0; j < used.size(); ++j)
+      if (!used[j] && is_wanted(sequences[m][j])) counts.unmatched(*sequences[m][j], Unmatched::unequal);
+  }
+  std::array<std::int32_t, collective_op_count> ordinals{};
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    if (!is_wanted(base[i])) continue;
+    const std::int32_t ordinal = ordinals[static_cast<std::size_t>(base[i]->op)]++;
+    if (partners[i].size() < 2)
+      counts.unmatched(*base[i], Unmatched::unequal);
+    else
+      drafts.add(partners[i], MatchRule::aligned, base[i]->op, base[i]->step, ordinal);
+  }
+}
+
+std::uint64_t pair_signature(const CollectiveRecord& r) {
+  const std::int64_t bytes = r.op == CollectiveOp::send   ? r.in_bytes
+                             : r.op == CollectiveOp::recv ? r.out_bytes
+                                                          : -1;
+  return hash_combine(static_cast<std::uint64_t>(r.dtype), static_cast<std::uint64_t>(bytes));
+}
+
+void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, MatchCounts& counts) {
+  const std::vector<AlignItem> items_a = items_of(a, pair_signature), items_b = items_of(b, pair_signature);
+  const bool agree = std::equal(items_a.begin(), items_a.end(), items_b.begin(), items_b.end(),
+                                [](const AlignItem& x, const AlignItem& y) { return x.signature == y.signature; });
+  std::vector<bool> used_a(a.size(), false), used_b(b.size(), false);
+  const auto add = [&](std::size_t i, std::size_t j) {
+    drafts.add({a[i], b[j]}, agree ? MatchRule::pair : MatchRule::aligned, CollectiveOp::send_recv, a[i]->step,
+               static_cast<std::int32_t>(i));
+    used_a[i] = used_b[j] = true;
+  };
+  if (agree)
+    for (std::size_t i = 0; i < a.size(); ++i) add(i, i);
+  else
+    for (const auto& [i, j] : align(items_a, items_b)) add(i, j);
+  const auto cause = a.empty() || b.empty() ? Unmatched::alone : Unmatched::unequal;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!used_a[i]) counts.unmatched(*a[i], cause);
+  for (std::size_t j = 0; j < b.size(); ++j)
+    if (!used_b[j]) counts.unmatched(*b[j], cause);
+}
+
+/// The other rank of a group of two; −1 if the group has another size or its members are not known.
+std::int32_t other_of_two(const Group& group, const std::vector<StepMember>& members, std::int32_t rank) {
+  if (group.size != 2 && !(group.size < 0 && group.members.size() == 2)) return -1;
+  if (group.members.size() == 2) return group.members[group.members[0] == rank ? 1 : 0];
+  for (const StepMember& member : members)
+    if (member.rank != rank) return member.rank;
+  return -1;
+}
+
+}  // namespace
+
+void match_collectives(const std::vector<StepMember>& members, Drafts& drafts, MatchCounts& counts) {
+  std::array<bool, collective_op_count> occurs{}, unsettled{};
+  for (const StepMember& member : members)
+    for (const CollectiveRecord* r : member.records) {
+      if (is_matchable(r->op))
+        occurs[static_cast<std::size_t>(r->op)] = true;
+      else if (!is_point_to_point(r->op))
+        counts.unmatched(*r, Unmatched::operation_unknown);
+    }
+  bool any_unsettled = false;
+  for (std::size_t o = 0; o < occurs.size(); ++o) {
+    if (!occurs[o]) continue;
+    const auto op = static_cast<CollectiveOp>(o);
+    std::vector<RecordRefs> lists;
+    for (const StepMember& member : members)
+      if (RecordRefs list = of_op(member.records, op); !list.empty()) lists.push_back(std::move(list));
+    if (lists.size() == 1)
+      for (const CollectiveRecord* r : lists[0]) counts.unmatched(*r, Unmatched::alone);
+    else if (!match_by_ordinal(lists, op, drafts))
+      any_unsettled = unsettled[o] = true;
+  }
+  if (any_unsettled) match_by_alignment(members, unsettled, drafts, counts);
+}
+
+void match_pairs(const std::vector<StepMember>& members, const Group& group, Drafts& drafts, MatchCounts& counts) {
+  struct Lists {
+    RecordRefs sends, recvs;
+  };
+  std::map<std::pair<std::int32_t, std::int32_t>, Lists> channels;  // (sender, receiver)
+  std::map<std::int32_t, RecordRefs> undirected;                   // by rank, in a group of two
+  for (const StepMember& member : members)
+    for (const CollectiveRecord* r : member.records) {
+      if (!is_point_to_point(r->op)) continue;
+      const std::int32_t peer = r->peer >= 0 ? r->peer : other_of_two(group, members, member.rank);
+      if (peer < 0)
+        counts.unmatched(*r, Unmatched::peer_unknown);
+      else if (r->op == CollectiveOp::send)
+        channels[{member.rank, peer}].sends.push_back(r);
+      else if (r->op == CollectiveOp::recv)
+        channels[{peer, member.rank}].recvs.push_back(r);
+      else if (other_of_two(group, members, member.rank) >= 0)
+        undirected[member.rank].push_back(r);
+      else
+        counts.unmatched(*r, Unmatched::peer_unknown);
+    }
+  for (const auto& [channel, lists] : channels) match_two_lists(lists.sends, lists.recvs, drafts, counts);
+  if (undirected.size() == 2)
+    match_two_lists(undirected.begin()->second, undirected.rbegin()->second, drafts, counts);
+  else
+    for (const auto& [rank, records] : undirected)
+      for (const CollectiveRecord* r : records) counts.unmatched(*r, Unmatched::alone);
+}
+
+void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, MatchCounts& counts) {
+  std::map<std::pair<std::int64_t, std::int32_t>, RecordRefs> instances;  // (Seq, ordinal among equal Seq)
+  for (const StepMember& member : members) {
+    std::map<std::int64_t, std::int32_t> seen;
+    for (const CollectiveRecord* r : member.records) {
+      if (is_point_to_point(r->op)) continue;  // numbered per pair of ranks, not per group
+      instances[{r->sequence, seen[r->sequence]++}].push_back(r);
+    }
+  }
+  for (const auto& [key, records] : instances) {
+    const CollectiveRecord& first = *records[0];
+    const bool alike = std::all_of(records.begin(), records.end(),
+                                   [&](const CollectiveRecord* r) { return signature_of(*r) == signature_of(first); });
+    if (records.size() < 2 || !alike || !is_matchable(first.op)) {
+      const auto cause = records.size() < 2 ? Unmatched::alone : Unmatched::other_operation;
+      for (const CollectiveRecord* r : records) counts.unmatched(*r, cause);
+      continue;
+    }
+    std::int64_t step = outside_step;
+    for (const CollectiveRecord* r : records)
+      if (step == outside_step) step = r->step;
+    drafts.add(records, MatchRule::sequence, first.op, step, key.second, key.first);
+  }
+}
+
+}  // namespace ccl

@@ -1,0 +1,27 @@
+// Order statistics of integers, as matching and clocks need them: exact, no floating point.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace ccl {
+
+/// Median of at least one value; of an even number the mean of the two middle ones, rounded towards the smaller.
+inline std::int64_t middle_value(std::vector<std::int64_t> values) {
+  const auto half = static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), values.begin() + half, values.end());
+  const std::int64_t upper = values[static_cast<std::size_t>(half)];
+  if (values.size() % 2 == 1) return upper;
+  const std::int64_t lower = *std::max_element(values.begin(), values.begin() + half);
+  return lower + (upper - lower) / 2;
+}
+
+/// Percentile of sorted values by linear interpolation between order statistics, rounded down.
+inline std::int64_t percentile_of_sorted(const std::vector<std::int64_t>& sorted, std::int64_t percent) {
+  const std::int64_t position = static_cast<std::int64_t>(sorted.size() - 1) * percent;  // in hundredths
+  const auto below = static_cast<std::size_t>(position / 100);
+  if (below + 1 >= sorted.size()) return sorted.back();
+  return sorted[below] + (sorted[below + 1] - sorted[below]) * (position % 100) / 100;
+}
+
+}  // namespace ccl
