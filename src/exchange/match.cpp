@@ -68,15 +68,8 @@ std::vector<std::vector<CollectiveRecord>> route(const std::vector<CollectiveRec
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
               const Comm& comm, Problems& problems) {
   Matched matched;
-  std::vector<CollectiveRecord> numbered = records;
-  for (std::size_t i = 0; i < numbered.size(); ++i) {
-    numbered[i].worker = comm.worker();
-    numbered[i].local = static_cast<std::uint32_t>(i);
-  }
-  std::vector<std::vector<CollectiveRecord>> out = route(numbered, groups, comm.num_workers());
-  numbered = {};
-  std::vector<CollectiveRecord> owned = exchange_counted(out, comm, matched.bytes_out);
-  out.clear();
+  std::vector<CollectiveRecord> owned =
+      exchange_counted(route(records, groups, comm.num_workers()), comm, matched.bytes_out);
   together(comm, [&] { matched.mine = assemble(std::move(owned), ranks, groups, problems); });
   matched.clock = fit_clocks(matched.mine, ranks, comm, problems);
   apply_clock(matched.mine, matched.clock, ranks, groups, problems);

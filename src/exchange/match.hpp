@@ -24,7 +24,7 @@ struct Matched {
   std::int64_t bytes_out = 0, bytes_back = 0;
 };
 
-/// records: this worker's, already settled (final group, rank, rank_row, step after shift, ordinal).
+/// records: this worker's, already settled (final group, rank, rank_row, step after shift; worker and local number).
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
               const Comm& comm, Problems& problems);
 
