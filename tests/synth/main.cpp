@@ -1,0 +1,69 @@
+// ccl-synth: writes the traces of a simulated training job and truth.json, what an analyzer must find in them.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+
+#include "kineto_file.hpp"
+#include "layout.hpp"
+#include "options.hpp"
+#include "simulate.hpp"
+#include "truth.hpp"
+
+namespace {
+
+using namespace synth;
+
+std::int64_t write_traces(const Job& job, const Topology& topology, const Run& run) {
+  const auto bounds = iteration_bounds(job);
+  std::int64_t bytes = 0;
+  FilePlan plan;
+  plan.end_step = bounds[1];
+  if (job.megabytes_per_rank > 0) plan.noise_per_op = noise_for_size(job, topology, run, plan);
+  for (std::size_t i = 0; i + 1 < bounds.size(); ++i)
+    for (plan.rank = 0; plan.rank < job.mesh.world(); ++plan.rank) {
+      if (is_missing(job.faults, plan.rank)) continue;
+      plan.first_step = bounds[i], plan.end_step = bounds[i + 1];
+      plan.path = trace_path(job, plan.rank, plan.first_step, plan.end_step);
+      bytes += write_kineto(job, topology, run, plan);
+    }
+  return bytes;
+}
+
+int make_traces(const Options& options) {
+  const Job& job = options.job;
+  const Topology topology =
+      make_topology(job.mesh, job.ranks_per_host, job.layout == Layout::megatron ? Naming::megatron : Naming::torchtitan);
+  const Run run = simulate(job, topology);
+  write_companions(job);
+  const std::int64_t bytes = write_traces(job, topology, run);
+  const std::string truth = options.truth.empty() ? job.output + "/truth.json" : options.truth;
+  write_truth(job, topology, run, truth);
+  std::size_t operations = 0;
+  for (const RankRun& rank : run.ranks) operations += rank.ops.size();
+  std::printf("%s: %d ranks, %zu GPU operations, %.1f MB of trace text; truth in %s\n", job.output.c_str(), job.mesh.world(),
+              operations, static_cast<double>(bytes) / 1e6, truth.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app;
+  Options options;
+  describe_options(app, options);
+  try {
+    app.parse(argc, argv);
+    resolve(options);
+    return make_traces(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::invalid_argument& error) {
+    std::cerr << "ccl-synth: " << error.what() << "\n";
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "ccl-synth: " << error.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,423 @@
+#include "program.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "random.hpp"
+
+namespace synth {
+namespace {
+
+constexpr double flops_per_s = 156e12, memory_bytes_per_s = 1.1e12;
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Job& job, const Topology& topology, int rank, int step, std::vector<Meeting>& meetings)
+      : job_(job), m_(job.model), rank_(rank), step_(step), place_(place_of(job.mesh, rank)),
+        channels_(topology.channel_of[static_cast<std::size_t>(rank)]), meetings_(meetings),
+        slowness_(compute_factor(job.faults, rank, step)),
+        tokens_(m_.local_batch * m_.seq / job.mesh.cp),
+        // Without FSDP (or Megatron's optimizer) TorchTitan applies no mixed precision.
+        activations_(sharded() ? ElementType::bfloat16 : ElementType::float32) {}
+
+  Program build() {
+    span(Span::load, 0, 0, [&] { load_batch(); });
+    for (const Action& action :
+         order_of_work(job_.schedule, place_.pp, job_.mesh.pp, job_.microbatches, job_.chunks)) {
+      microbatch_ = static_cast<std::int16_t>(action.microbatch);
+      if (action.work == Work::forward) forward(action);
+      if (action.work == Work::backward) backward(action);
+      if (action.work == Work::weight) weight(action);
+    }
+    microbatch_ = -1;
+    finish_step();
+    return std::move(program_);
+  }
+
+ private:
+  bool sharded() const { return channels_[fsdp_queue] >= 0; }
+  bool gathers() const { return sharded() && job_.data_parallel != DataParallel::distributed_optimizer; }
+  /// With a pipeline the parameters stay gathered for the whole step and gradients are reduced once.
+  bool keeps_parameters() const { return job_.mesh.pp > 1; }
+  int virtual_stage(int chunk) const { return chunk * job_.mesh.pp + place_.pp; }
+  bool is_first(int chunk) const { return virtual_stage(chunk) == 0; }
+  bool is_last(int chunk) const { return virtual_stage(chunk) == job_.virtual_stages() - 1; }
+
+  std::vector<Unit> units_of(int chunk) const {
+    std::vector<Unit> units;
+    if (is_first(chunk)) units.push_back({Unit::embedding, -1});
+    const std::int64_t count = m_.layers / job_.virtual_stages(), first = virtual_stage(chunk) * count;
+    for (std::int64_t i = first; i < first + count; ++i) units.push_back({Unit::layer, i});
+    if (is_last(chunk)) units.push_back({Unit::output, -2});
+    return units;
+  }
+
+  // --- adding operations -------------------------------------------------------------------------------------
+
+  std::int32_t add(Op op, std::initializer_list<std::int32_t> needs) {
+    std::copy(needs.begin(), needs.end(), op.needs);
+    op.microbatch = microbatch_;
+    op.layer = layer_;
+    op.phase = phase_;
+    const auto index = static_cast<std::int32_t>(program_.ops.size());
+    program_.ops.push_back(op);
+    return index;
+  }
+
+  void compute(Kernel kernel, double ns, std::int32_t need = -1, std::int32_t need_too = -1) {
+    const double noise = fraction(draw(job_.seed, 11, rank_, step_, program_.ops.size())) * 2 - 1;
+    Op op;
+    op.kernel = kernel;
+    op.duration = std::llround(std::max(2500.0, ns) * slowness_ * (1 + job_.jitter_ratio * noise));
+    last_compute_ = add(op, {need, need_too});
+  }
+  void gemm(Kernel kernel, std::int64_t rows, std::int64_t inner, std::int64_t columns, std::int32_t need = -1) {
+    const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(inner) * static_cast<double>(columns);
+    compute(kernel, flops / flops_per_s * 1e9, need);
+  }
+  void elementwise(Kernel kernel, std::int64_t elements, int passes, std::int32_t need = -1, std::int32_t too = -1) {
+    compute(kernel, static_cast<double>(elements) * 2.0 * passes / memory_bytes_per_s * 1e9, need, too);
+  }
+  void memory(Kernel kernel, std::int64_t bytes) {
+    Op op;
+    op.kernel = kernel;
+    op.bytes = static_cast<std::int32_t>(bytes);
+    op.duration = std::llround(1500 + static_cast<double>(bytes) / 20.0);
+    last_compute_ = add(op, {});
+  }
+
+  std::int32_t communicate(Queue queue, Collective op, std::int64_t in, std::int64_t out, ElementType type,
+                           std::int32_t need = -1, std::int32_t need_too = -1, std::int64_t row = 0) {
+    Op kernel;
+    kernel.kernel = Kernel::communication;
+    kernel.queue = static_cast<std::uint8_t>(queue);
+    kernel.collective = op;
+    kernel.instance = static_cast<std::int32_t>(meetings_.size());
+    const std::int32_t channel = channels_[queue];
+    meetings_.push_back({channel, ordinals_[channel]++, op == Collective::recv ? Collective::send : op, type, in, out, row});
+    return add(kernel, {need, need_too});
+  }
+
+  template <class Body>
+  void span(Span::Kind kind, std::int64_t index, int chunk, Body body) {
+    const auto at = program_.spans.size();
+    const auto first = static_cast<std::int32_t>(program_.ops.size());
+    program_.spans.push_back({kind, static_cast<std::int32_t>(index), chunk, first, first});
+    body();
+    const auto end = static_cast<std::int32_t>(program_.ops.size());
+    program_.spans[at].last_op = end - 1;
+    if (end == first) program_.spans.erase(program_.spans.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  // --- parallelism -------------------------------------------------------------------------------------------
+
+  std::int64_t elements_of(const Unit& unit) const {
+    return unit_elements(m_, unit, job_.mesh.tp, job_.mesh.ep, job_.mesh.sharded());
+  }
+
+  void gather(const Unit& unit) {
+    if (!gathers() || gathered_.count(unit.index)) return;
+    span(Span::gather, unit.index, 0, [&] {
+      const std::int64_t whole = elements_of(unit);
+      gathered_[unit.index] = communicate(fsdp_queue, Collective::all_gather, whole / job_.mesh.sharded(), whole,
+                                          ElementType::bfloat16, last_compute_);
+    });
+  }
+  /// Issued before unit k is computed, so the gather of k + 1 runs under it.
+  void gather_with_prefetch(const std::vector<Unit>& units, std::size_t k) {
+    gather(units[k]);
+    if (k + 1 < units.size()) gather(units[k + 1]);
+    pending_ = gathers() ? gathered_.at(units[k].index) : -1;
+    if (pending_ >= 0 && job_.fine_kernels) elementwise(Kernel::gather_copy, elements_of(units[k]), 2, take_pending());
+  }
+  std::int32_t take_pending() { return std::exchange(pending_, -1); }
+
+  void reduce_gradients(const Unit& unit) {
+    span(Span::reduce, unit.index, 0, [&] {
+      const std::int64_t whole = elements_of(unit), part = whole / job_.mesh.sharded();
+      std::int32_t done = last_compute_;
+      if (sharded())
+        done = communicate(fsdp_queue, Collective::reduce_scatter, whole, part, ElementType::float32, done);
+      if (channels_[replicate_queue] >= 0)
+        done = communicate(replicate_queue, Collective::all_reduce, part, part, ElementType::float32, done);
+      last_reduction_ = std::max(last_reduction_, done);
+    });
+  }
+
+  /// Into a tensor-parallel region (gathers the sequence) and out of it (scatters or sums).
+  void enter_parallel_region() {
+    if (channels_[tp_queue] < 0 || job_.tensor_parallel == TensorParallel::all_reduce) return;
+    const std::int64_t whole = tokens_ * m_.hidden;
+    pending_ = communicate(tp_queue, Collective::all_gather, whole / job_.mesh.tp, whole, activations_, last_compute_);
+  }
+  void leave_parallel_region() {
+    if (channels_[tp_queue] < 0) return;
+    const std::int64_t whole = tokens_ * m_.hidden;
+    if (job_.tensor_parallel == TensorParallel::all_reduce)
+      pending_ = communicate(tp_queue, Collective::all_reduce, whole, whole, activations_, last_compute_);
+    else
+      pending_ =
+          communicate(tp_queue, Collective::reduce_scatter, whole, whole / job_.mesh.tp, activations_, last_compute_);
+  }
+
+  void attention(Kernel kernel, double passes) {
+    const double flops = passes * 2.0 * static_cast<double>(tokens_) * static_cast<double>(m_.seq) *
+                         static_cast<double>(m_.hidden) / job_.mesh.tp;
+    const int rounds = job_.mesh.cp;
+    for (int round = 0; round < rounds; ++round) {
+      const std::int32_t arrived = take_pending();
+      if (round + 1 < rounds) {
+        const std::int64_t block = 2 * tokens_ * m_.kv_dim() / job_.mesh.tp;
+        communicate(ring_send_queue, Collective::send, block, 0, activations_, last_compute_, arrived);
+        pending_ = communicate(ring_receive_queue, Collective::recv, 0, block, activations_, last_compute_, arrived);
+      }
+      compute(kernel, flops / rounds / flops_per_s * 1e9, arrived);
+    }
+  }
+
+  void exchange_tokens() {
+    if (channels_[ep_queue] < 0) return;
+    const std::int64_t elements = tokens_ * m_.top_k * m_.hidden / job_.mesh.tp;
+    pending_ = communicate(ep_queue, Collective::all_to_allv, elements, elements, activations_, last_compute_, -1, m_.hidden);
+  }
+
+  // --- forward -----------------------------------------------------------------------------------------------
+
+  void forward(const Action& action) {
+    phase_ = Phase::forward;
+    std::int32_t input = -1;
+    const std::int64_t boundary = tokens_ * m_.hidden;
+    if (!is_first(action.chunk))
+      input = communicate(forward_receive_queue, Collective::recv, 0, boundary, activations_, last_compute_);
+    span(Span::forward, action.microbatch, action.chunk, [&] {
+      const auto units = units_of(action.chunk);
+      for (std::size_t k = 0; k < units.size(); ++k) {
+        gather_with_prefetch(units, k);
+        if (input >= 0) elementwise(Kernel::add, 1, 1, std::exchange(input, -1), take_pending());
+        forward_unit(units[k]);
+      }
+      if (!keeps_parameters()) release(units);
+    });
+    if (!is_last(action.chunk))
+      communicate(forward_send_queue, Collective::send, boundary, 0, activations_, last_compute_, take_pending());
+    pending_ = -1;
+  }
+
+  /// After a forward the parameters are given back, but the last module is used again at once.
+  void release(const std::vector<Unit>& units) {
+    for (const Unit& unit : units)
+      if (unit.kind != Unit::output || job_.data_parallel == DataParallel::fsdp_always_reshard) gathered_.erase(unit.index);
+  }
+
+  void forward_unit(const Unit& unit) {
+    layer_ = static_cast<std::int16_t>(unit.index);
+    if (unit.kind == Unit::embedding) {
+      elementwise(Kernel::embedding, tokens_ * m_.hidden, 3, take_pending());
+      leave_parallel_region();
+    } else if (unit.kind == Unit::layer) {
+      forward_layer();
+    } else {
+      enter_parallel_region();
+      gemm(Kernel::gemm, tokens_, m_.hidden, m_.vocab / job_.mesh.tp, take_pending());
+      elementwise(Kernel::loss, tokens_ * m_.vocab / job_.mesh.tp, 2);
+    }
+    layer_ = -1;
+  }
+
+  void small(Kernel kernel, int passes) {
+    if (job_.fine_kernels) elementwise(kernel, tokens_ * m_.hidden, passes, take_pending());
+  }
+
+  void forward_layer() {
+    small(Kernel::norm, 2);
+    enter_parallel_region();
+    gemm(Kernel::gemm, tokens_, m_.hidden, (m_.hidden + 2 * m_.kv_dim()) / job_.mesh.tp, take_pending());
+    small(Kernel::rope, 2);
+    attention(Kernel::attention, 1);
+    if (job_.fine_kernels) gemm(Kernel::gemm, tokens_, m_.hidden / job_.mesh.tp, m_.hidden);
+    leave_parallel_region();
+    small(Kernel::add, 3);
+    small(Kernel::norm, 2);
+    if (m_.experts > 0) {
+      forward_experts();
+      return;
+    }
+    enter_parallel_region();
+    gemm(Kernel::gemm, tokens_, m_.hidden, 2 * m_.ffn / job_.mesh.tp, take_pending());
+    small(Kernel::silu, 3);
+    gemm(Kernel::gemm, tokens_, m_.ffn / job_.mesh.tp, m_.hidden);
+    leave_parallel_region();
+    small(Kernel::add, 3);
+  }
+
+  void forward_experts() {
+    gemm(Kernel::router, tokens_, m_.hidden, m_.experts, take_pending());
+    exchange_tokens();
+    gemm(Kernel::gemm, tokens_ * m_.top_k, m_.hidden, 2 * m_.ffn / job_.mesh.tp, take_pending());
+    gemm(Kernel::gemm, tokens_ * m_.top_k, m_.ffn / job_.mesh.tp, m_.hidden);
+    exchange_tokens();
+    elementwise(Kernel::permute, tokens_ * m_.hidden * m_.top_k, 2, take_pending());
+  }
+
+  // --- backward ----------------------------------------------------------------------------------------------
+
+  bool reduces_now(const Action& action) const {
+    const bool apart = job_.schedule == Schedule::zero_bubble;
+    return (action.work == Work::weight || !apart) && (!keeps_parameters() || action.microbatch == job_.microbatches - 1);
+  }
+
+  void backward(const Action& action) {
+    phase_ = Phase::backward;
+    std::int32_t input = -1;
+    const std::int64_t boundary = tokens_ * m_.hidden;
+    if (!is_last(action.chunk))
+      input = communicate(backward_receive_queue, Collective::recv, 0, boundary, activations_, last_compute_);
+    span(Span::backward, action.microbatch, action.chunk, [&] {
+      auto units = units_of(action.chunk);
+      std::reverse(units.begin(), units.end());
+      for (std::size_t k = 0; k < units.size(); ++k) {
+        gather_with_prefetch(units, k);
+        if (input >= 0) elementwise(Kernel::add, 1, 1, std::exchange(input, -1), take_pending());
+        backward_unit(units[k]);
+        if (reduces_now(action)) reduce_gradients(units[k]);
+        if (!keeps_parameters()) gathered_.erase(units[k].index);
+      }
+    });
+    if (!is_first(action.chunk))
+      communicate(backward_send_queue, Collective::send, boundary, 0, activations_, last_compute_, take_pending());
+    pending_ = -1;
+  }
+
+  void backward_unit(const Unit& unit) {
+    layer_ = static_cast<std::int16_t>(unit.index);
+    if (unit.kind == Unit::embedding) {
+      if (job_.tensor_parallel == TensorParallel::sequence_parallel) enter_parallel_region();
+      elementwise(Kernel::embedding_grad, tokens_ * m_.hidden, 3, take_pending());
+    } else if (unit.kind == Unit::layer) {
+      if (job_.recompute) {
+        phase_ = Phase::recompute;
+        forward_layer();
+        phase_ = Phase::backward;
+      }
+      backward_layer();
+    } else {
+      elementwise(Kernel::loss_grad, tokens_ * m_.vocab / job_.mesh.tp, 2, take_pending());
+      gemm(Kernel::gemm_input_grad, tokens_, m_.vocab / job_.mesh.tp, m_.hidden);
+      weight_gradient(m_.vocab / job_.mesh.tp, m_.hidden);
+      leave_parallel_region();
+    }
+    layer_ = -1;
+  }
+
+  void weight_gradient(std::int64_t rows, std::int64_t columns) {
+    if (job_.schedule != Schedule::zero_bubble) gemm(Kernel::gemm_weight_grad, rows, tokens_, columns);
+  }
+
+  void backward_layer() {
+    const std::int64_t heads = (m_.hidden + 2 * m_.kv_dim()) / job_.mesh.tp, ffn = m_.ffn / job_.mesh.tp;
+    enter_parallel_region();
+    if (m_.experts > 0) {
+      backward_experts();
+    } else {
+      gemm(Kernel::gemm_input_grad, tokens_, m_.hidden, ffn, take_pending());
+      small(Kernel::silu_grad, 4);
+      gemm(Kernel::gemm_input_grad, tokens_, 2 * ffn, m_.hidden);
+      weight_gradient(3 * ffn, m_.hidden);
+      leave_parallel_region();
+    }
+    small(Kernel::norm_grad, 3);
+    enter_parallel_region();
+    if (job_.fine_kernels) gemm(Kernel::gemm_input_grad, tokens_, m_.hidden, m_.hidden / job_.mesh.tp, take_pending());
+    attention(Kernel::attention_grad, 2.5);
+    small(Kernel::rope, 2);
+    gemm(Kernel::gemm_input_grad, tokens_, heads, m_.hidden, take_pending());
+    weight_gradient(heads, m_.hidden);
+    leave_parallel_region();
+    small(Kernel::norm_grad, 3);
+  }
+
+  void backward_experts() {
+    elementwise(Kernel::permute, tokens_ * m_.hidden * m_.top_k, 2, take_pending());
+    exchange_tokens();
+    gemm(Kernel::gemm_input_grad, tokens_ * m_.top_k, m_.hidden, 3 * m_.ffn / job_.mesh.tp, take_pending());
+    if (job_.schedule != Schedule::zero_bubble)
+      gemm(Kernel::gemm_weight_grad, 3 * m_.ffn / job_.mesh.tp, tokens_ * m_.top_k, m_.hidden);
+    exchange_tokens();
+    leave_parallel_region();
+  }
+
+  void weight(const Action& action) {
+    phase_ = Phase::weight;
+    span(Span::weight, action.microbatch, action.chunk, [&] {
+      for (const Unit& unit : units_of(action.chunk)) {
+        layer_ = static_cast<std::int16_t>(unit.index);
+        const std::int64_t parameters = elements_of(unit);
+        if (unit.kind != Unit::embedding)
+          gemm(Kernel::gemm_weight_grad, tokens_, parameters / m_.hidden, m_.hidden, take_pending());
+        if (reduces_now(action)) reduce_gradients(unit);
+        layer_ = -1;
+      }
+    });
+  }
+
+  // --- around the micro-batches ------------------------------------------------------------------------------
+
+  void load_batch() {
+    phase_ = Phase::other;
+    const std::int64_t bytes = m_.local_batch * m_.seq * 8;
+    memory(Kernel::copy_to_device, bytes);
+    memory(Kernel::copy_to_device, bytes);
+    memory(Kernel::clear, 4);
+  }
+
+  void finish_step() {
+    phase_ = Phase::optimizer;
+    pending_ = -1;
+    std::int64_t own = 0;
+    std::vector<Unit> units;
+    for (int chunk = 0; chunk < job_.virtual_stages() / job_.mesh.pp; ++chunk)
+      for (const Unit& unit : units_of(chunk)) units.push_back(unit), own += elements_of(unit) / job_.mesh.sharded();
+    span(Span::optimizer, 0, 0, [&] {
+      elementwise(Kernel::norm_reduce, own, 2, last_reduction_);
+      std::int32_t norm = last_compute_;
+      for (const Queue queue : {fsdp_queue, tp_queue, pp_queue})
+        if (channels_[queue] >= 0) norm = communicate(queue, Collective::all_reduce, 1, 1, ElementType::float32, norm);
+      program_.waited_for = norm;
+      elementwise(Kernel::clip, own, 4, norm);
+      const int pieces = job_.fine_kernels ? 8 : 2;
+      for (int i = 0; i < pieces; ++i) elementwise(Kernel::adam, own / pieces, 14);
+      if (sharded() && job_.data_parallel == DataParallel::distributed_optimizer)
+        for (const Unit& unit : units)
+          communicate(fsdp_queue, Collective::all_gather, elements_of(unit) / job_.mesh.sharded(), elements_of(unit),
+                      ElementType::bfloat16, last_compute_);
+    });
+  }
+
+  const Job& job_;
+  const Model& m_;
+  const int rank_, step_;
+  const Place place_;
+  const std::array<int, queue_count>& channels_;
+  std::vector<Meeting>& meetings_;
+  const double slowness_;
+  const std::int64_t tokens_;
+  const ElementType activations_;
+
+  Program program_;
+  std::map<std::int32_t, std::int32_t> ordinals_;          // meetings so far, by channel
+  std::map<std::int64_t, std::int32_t> gathered_;          // unit -> its all-gather
+  std::int32_t last_compute_ = -1, last_reduction_ = -1;
+  std::int32_t pending_ = -1;  // communication that the next compute kernel needs
+  Phase phase_ = Phase::other;
+  std::int16_t microbatch_ = -1, layer_ = -1;
+};
+
+}  // namespace
+
+Program make_program(const Job& job, const Topology& topology, int rank, int step, std::vector<Meeting>& meetings) {
+  return ProgramBuilder(job, topology, rank, step, meetings).build();
+}
+
+}  // namespace synth
