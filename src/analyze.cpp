@@ -178,7 +178,9 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
     if (key.keep) {
       const RankEntry& entry = ranks.entries[static_cast<std::size_t>(row)];
       key.iteration = entry.iteration;
+      key.replica = entry.replica;
       key.rank = entry.rank;
+      key.step_shift = entry.step_shift;
       const std::span<CollectiveRecord> own(local.records.data() + local.first_record[trace],
                                             local.first_record[trace + 1] - local.first_record[trace]);
       settle_records(own, row, entry, groups);

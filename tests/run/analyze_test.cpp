@@ -138,6 +138,7 @@ TEST(Settle, RecordsGetTheirFinalKeysAndThoseOfLeftOutTracesGo) {
   EXPECT_TRUE(seen.keys[1].keep);
   EXPECT_EQ(seen.keys[1].iteration, 2);
   EXPECT_EQ(seen.keys[1].rank, RankId(5));
+  EXPECT_EQ(seen.keys[1].step_shift, 3);
 }
 
 TEST(Close, EachAcceptedTraceSeesItsOwnRecordsAndVerdicts) {
