@@ -3,6 +3,7 @@
 // gather_all of RankFacts (cost: ranks × (about 200 bytes + 40 per step)).
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ struct Ranks {
   std::int64_t world_size = -1;
   std::int64_t expected = 0;               // ranks_expected
   std::vector<std::int32_t> missing;       // rank numbers without a trace in any iteration
+  std::int64_t ranks_per_host = 0;         // where hosts are aligned blocks of ranks; 0 otherwise
+  std::map<std::int32_t, std::string> host_map;  // --host-map
 
   /// Row of a worker's local trace; −1 if it was left out.
   std::int32_t row_of(std::int32_t worker, std::int32_t local) const;
@@ -64,11 +67,14 @@ struct Ranks {
   std::int32_t find(std::int32_t iteration, std::int32_t replica, RankId rank) const;
   /// Distinct rank numbers present.
   std::int64_t covered() const;
-  /// intra, inter or unknown for a set of ranks of one (iteration, replica).
+  /// intra, inter or unknown for a set of ranks of one (iteration, replica). A rank without a trace has the host that
+  /// --host-map, or the block it lies in, gives it.
   LinkClass link_class(std::int32_t iteration, std::int32_t replica, std::span<const std::int32_t> ranks) const;
 };
 
+/// Rules of decisions.md "Rank", "Host" and "Steps across ranks". Does not depend on the order of the facts.
 Ranks resolve_ranks(std::vector<RankFacts> facts, const Input& input, const Config& config, Problems& problems);
+/// Collective. Warnings are added on worker 0 only.
 Ranks agree_on_ranks(const std::vector<RankFacts>& mine, const Input& input, const Config& config, const Comm& comm,
                      Problems& problems);
 

@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <map>
+
+#include "discover/natural_order.hpp"
+#include "exchange/rank_rules.hpp"
+
+namespace ccl {
+namespace {
+
+void set_host(RankEntry& entry, std::string host, HostSource source) {
+  entry.host = std::move(host);
+  entry.host_source = source;
+}
+
+bool has_host(const RankEntry& entry) { return entry.host_source != HostSource::unknown; }
+
+/// The number of ranks per host if the ranks' device ordinals lay them out in aligned blocks, else 0.
+std::int64_t block_size(const std::vector<RankEntry>& entries) {
+  std::int64_t size = 0;
+  for (const RankEntry& e : entries) {
+    size = std::max<std::int64_t>(size, e.facts.gpus_in_node);
+    if (!e.facts.devices.empty()) size = std::max<std::int64_t>(size, e.facts.devices.back() + 1);
+  }
+  bool any = false;
+  std::vector<std::int32_t> ranks;
+  for (const RankEntry& e : entries) {
+    ranks.push_back(e.rank.value);
+    if (e.facts.devices.empty()) continue;  // without GPU events there is nothing that could contradict
+    if (e.facts.devices.size() != 1 || size == 0) return 0;
+    const std::int64_t key = std::int64_t{e.rank.value} - e.facts.devices.front();
+    if (key < 0 || key % size != 0) return 0;
+    any = true;
+  }
+  const bool several = std::adjacent_find(ranks.begin(), ranks.end(), std::not_equal_to<>()) != ranks.end();
+  return any && !(size == 1 && several) ? size : 0;
+}
+
+/// Gives the rest of the entries hosts of `size` consecutive ranks; a block where one host is known by name keeps it.
+void place_in_blocks(std::vector<RankEntry>& entries, std::int64_t size, HostSource source, bool needs_device) {
+  const auto block = [&](const RankEntry& e) { return std::pair(e.replica, e.rank.value / size); };
+  std::map<std::pair<std::int32_t, std::int64_t>, std::string> named;
+  for (const RankEntry& e : entries)
+    if (has_host(e)) named.emplace(block(e), e.host);
+  for (RankEntry& e : entries) {
+    if (has_host(e) || (needs_device && e.facts.devices.empty())) continue;
+    const auto known = named.find(block(e));
+    set_host(e, known != named.end() ? known->second : block_name(e.replica, e.rank.value / size * size, size), source);
+  }
+}
+
+}  // namespace
+
+std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size) {
+  const std::string prefix = replica >= 0 ? "replica " + std::to_string(replica) + " " : "";
+  if (size == 1) return prefix + "rank " + std::to_string(first);
+  return prefix + "ranks " + std::to_string(first) + "-" + std::to_string(first + size - 1);
+}
+
+void settle_hosts(const Input& input, Ranks& ranks) {
+  ranks.host_map = input.host_map;
+  for (RankEntry& e : ranks.entries) {
+    const TraceFile& file = file_of(e.facts, input);
+    if (const auto mapped = input.host_map.find(e.rank.value); mapped != input.host_map.end())
+      set_host(e, mapped->second, HostSource::option);
+    else if (!e.facts.host.empty())
+      set_host(e, e.facts.host, HostSource::content);
+    else if (!file.host_in_name.empty())
+      set_host(e, file.host_in_name, HostSource::file_name);
+  }
+  const bool all = std::all_of(ranks.entries.begin(), ranks.entries.end(), has_host);
+  if (!all) ranks.ranks_per_host = block_size(ranks.entries);
+  if (ranks.ranks_per_host > 0) place_in_blocks(ranks.entries, ranks.ranks_per_host, HostSource::block, true);
+  const std::int64_t per_node = input.workload.gpus_per_node.value.value_or(0);
+  if (!all && ranks.ranks_per_host == 0) ranks.ranks_per_host = per_node;
+  if (per_node > 0) place_in_blocks(ranks.entries, per_node, HostSource::card, false);
+  for (RankEntry& e : ranks.entries)
+    if (!has_host(e))
+      e.host = "?" + (e.replica >= 0 ? std::to_string(e.replica) + "/" : "") + std::to_string(e.rank.value);
+  for (const RankEntry& e : ranks.entries) ranks.hosts.push_back(e.host);
+  std::sort(ranks.hosts.begin(), ranks.hosts.end(), [](const auto& a, const auto& b) { return natural_less(a, b); });
+  ranks.hosts.erase(std::unique(ranks.hosts.begin(), ranks.hosts.end()), ranks.hosts.end());
+  for (RankEntry& e : ranks.entries)
+    e.host_index =
+        static_cast<std::int32_t>(std::lower_bound(ranks.hosts.begin(), ranks.hosts.end(), e.host,
+                                                   [](const auto& a, const auto& b) { return natural_less(a, b); }) -
+                                  ranks.hosts.begin());
+}
+
+}  // namespace ccl

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "exchange/rank_rules.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::int64_t largest_world = 1 << 24;  // more is taken for damage
+
+/// A trace on its way to a rank number.
+struct Claim {
+  RankFacts facts;
+  RankId rank;
+  RankSource source = RankSource::none;
+};
+
+Problem problem_of(Code code, const RankFacts& facts, const Input& input, std::string detail) {
+  Problem p;
+  p.code = code;
+  p.iteration = facts.iteration;
+  p.file = file_of(facts, input).shown;
+  p.detail = std::move(detail);
+  return p;
+}
+
+/// The world size of most files; tie: the larger.
+std::int64_t vote_world_size(const std::vector<RankFacts>& facts) {
+  std::map<std::int64_t, std::set<std::int32_t>> files;
+  for (const RankFacts& f : facts)
+    if (f.world_size > 0 && f.world_size <= largest_world) files[f.world_size].insert(f.file);
+  std::int64_t best = -1;
+  std::size_t most = 0;
+  for (const auto& [size, voters] : files)
+    if (voters.size() >= most) {
+      best = size;
+      most = voters.size();
+    }
+  return best;
+}
+
+Claim claim_of(RankFacts facts, const Input& input, bool name_first) {
+  const TraceFile& file = file_of(facts, input);
+  const RankSource by_name = file.rank_by_option ? RankSource::option : RankSource::file_name;
+  Claim claim;
+  const bool name_tells = file.rank_in_name >= 0;
+  if (facts.rank.known() && !(name_first && name_tells)) {
+    claim.rank = facts.rank;
+    claim.source = RankSource::content;
+  } else if (name_tells) {
+    claim.rank = RankId(file.rank_in_name);
+    claim.source = by_name;
+  }
+  claim.facts = std::move(facts);
+  return claim;
+}
+
+bool identical(const RankFacts& a, const RankFacts& b, const Input& input) {
+  return a.fingerprint == b.fingerprint && a.events_count == b.events_count &&
+         a.gpu_events_count == b.gpu_events_count && file_of(a, input).bytes == file_of(b, input).bytes &&
+         file_of(a, input).gzip == file_of(b, input).gzip;
+}
+
+/// Traces of one (iteration, replica), in natural order of their files.
+class Group {
+ public:
+  Group(std::vector<Claim> claims, const Input& input, Ranks& ranks, Problems& problems)
+      : claims_(std::move(claims)), input_(input), ranks_(ranks), problems_(problems) {}
+
+  void settle() {
+    name_only_file();
+    drop_unnamed();
+    drop_copies();
+    use_names_after_clash();
+    drop_duplicates();
+    for (Claim& claim : claims_) {
+      RankEntry entry;
+      entry.iteration = claim.facts.iteration;
+      entry.replica = claim.facts.replica;
+      entry.rank = claim.rank;
+      entry.source = claim.source;
+      entry.facts = std::move(claim.facts);
+      ranks_.entries.push_back(std::move(entry));
+    }
+  }
+
+ private:
+  void name_only_file() {
+    if (claims_.size() != 1 || claims_.front().rank.known()) return;
+    claims_.front().rank = RankId(0);
+    claims_.front().source = RankSource::only_file;
+  }
+
+  /// Drops the claims for which `reason` gives a problem with a code; an absent problem keeps them.
+  template <class Judge>
+  void drop_if(Judge&& judge) {
+    std::vector<Claim> kept;
+    for (Claim& claim : claims_) {
+      if (judge(claim))
+        ranks_.left_out.push_back(std::move(claim.facts));
+      else
+        kept.push_back(std::move(claim));
+    }
+    claims_ = std::move(kept);
+  }
+
+  void drop_unnamed() {
+    drop_if([&](const Claim& claim) {
+      if (claim.rank.known()) return false;
+      problems_.add(problem_of(Code::no_rank, claim.facts, input_, ""));
+      return true;
+    });
+  }
+
+  void drop_copies() {
+    std::map<RankId, std::vector<RankFacts>> seen;
+    drop_if([&](const Claim& claim) {
+      std::vector<RankFacts>& same = seen[claim.rank];
+      for (const RankFacts& other : same)
+        if (identical(other, claim.facts, input_)) return true;
+      same.push_back(claim.facts);
+      return false;
+    });
+  }
+
+  void use_names_after_clash() {
+    std::map<RankId, int> claimed;
+    for (const Claim& claim : claims_) ++claimed[claim.rank];
+    std::set<std::int32_t> numbers;
+    bool fits = true;
+    bool any = false;
+    for (const Claim& claim : claims_) {
+      const bool clash = claimed[claim.rank] > 1;
+      any = any || clash;
+      const std::int32_t number = clash ? file_of(claim.facts, input_).rank_in_name : claim.rank.value;
+      fits = fits && number >= 0 && numbers.insert(number).second;
+    }
+    if (!any || !fits) return;
+    for (Claim& claim : claims_) {
+      if (claimed[claim.rank] < 2) continue;
+      const std::int32_t inside = claim.rank.value;
+      claim.rank = RankId(file_of(claim.facts, input_).rank_in_name);
+      claim.source = RankSource::name_after_clash;
+      Problem p = problem_of(Code::rank_from_name_after_clash, claim.facts, input_,
+                             "it claims rank " + std::to_string(inside) + " as another file does");
+      p.rank = claim.rank.value;
+      problems_.add(std::move(p));
+    }
+  }
+
+  void drop_duplicates() {
+    std::map<RankId, std::string> first;
+    drop_if([&](const Claim& claim) {
+      const auto [at, added] = first.try_emplace(claim.rank, file_of(claim.facts, input_).shown);
+      if (added) return false;
+      Problem p = problem_of(Code::duplicate_rank, claim.facts, input_, "used instead: " + at->second);
+      p.rank = claim.rank.value;
+      problems_.add(std::move(p));
+      return true;
+    });
+  }
+
+  std::vector<Claim> claims_;
+  const Input& input_;
+  Ranks& ranks_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+const TraceFile& file_of(const RankFacts& facts, const Input& input) {
+  static const TraceFile nameless;
+  const auto at = static_cast<std::size_t>(facts.file);
+  return facts.file >= 0 && at < input.files.size() ? input.files[at] : nameless;
+}
+
+void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const Config& config, Ranks& ranks,
+                         Problems& problems) {
+  std::sort(facts.begin(), facts.end(), [](const RankFacts& a, const RankFacts& b) {
+    return std::tie(a.file, a.rank, a.local, a.worker) < std::tie(b.file, b.rank, b.local, b.worker);
+  });
+  ranks.world_size = vote_world_size(facts);
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Claim>> groups;
+  for (RankFacts& f : facts) {
+    if (ranks.world_size > 0 && f.world_size > 0 && f.world_size != ranks.world_size) {
+      problems.add(problem_of(Code::other_world_size, f, input,
+                              "its world size is " + std::to_string(f.world_size) + ", that of the others " +
+                                  std::to_string(ranks.world_size)));
+      ranks.left_out.push_back(std::move(f));
+      continue;
+    }
+    groups[{f.iteration, f.replica}].push_back(claim_of(std::move(f), input, config.input.rank_from_name));
+  }
+  for (auto& [key, claims] : groups) Group(std::move(claims), input, ranks, problems).settle();
+  std::sort(ranks.entries.begin(), ranks.entries.end(), [](const RankEntry& a, const RankEntry& b) {
+    return std::tie(a.iteration, a.replica, a.rank) < std::tie(b.iteration, b.replica, b.rank);
+  });
+  std::sort(ranks.left_out.begin(), ranks.left_out.end(), [](const RankFacts& a, const RankFacts& b) {
+    return std::tie(a.file, a.rank, a.local) < std::tie(b.file, b.rank, b.local);
+  });
+}
+
+}  // namespace ccl

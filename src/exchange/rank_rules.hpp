@@ -1,0 +1,33 @@
+// The parts of resolve_ranks(): who is which rank, on which host, with which step numbers. All pure.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "exchange/ranks.hpp"
+
+namespace ccl {
+
+/// The file a trace was read from; one without names for a trace that came from none.
+const TraceFile& file_of(const RankFacts& facts, const Input& input);
+
+/// Accepted entries out, sorted by (iteration, replica, rank); what is not accepted goes to ranks.left_out and is
+/// named. Sets ranks.world_size.
+void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const Config& config, Ranks& ranks,
+                         Problems& problems);
+
+/// Fills host, host_source, host_index of the entries, ranks.hosts and ranks.ranks_per_host.
+void settle_hosts(const Input& input, Ranks& ranks);
+
+/// Name of a host that is a block of ranks: "ranks 8-15".
+std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size);
+
+/// Within each (iteration, replica): a rank that shares fewer than half of its steps with the numbering most ranks use
+/// gets the shift in ±10 that lets it share most, if that is at least half; else it takes no part. Traces without
+/// markers take no part where others have them.
+void settle_steps(Ranks& ranks, const Input& input, Problems& problems);
+
+/// "0-2, 5" for ascending numbers.
+std::string ranges_text(const std::vector<std::int32_t>& numbers);
+
+}  // namespace ccl

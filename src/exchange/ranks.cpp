@@ -1,0 +1,142 @@
+#include "exchange/ranks.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "exchange/rank_rules.hpp"
+
+namespace ccl {
+namespace {
+
+std::tuple<std::int32_t, std::int32_t, RankId> key(const RankEntry& e) { return {e.iteration, e.replica, e.rank}; }
+
+RankStatus status_of(const RankFacts& facts) {
+  if (facts.gpu_events_count == 0) return RankStatus::no_gpu_events;
+  return facts.lost_events_count > 0 ? RankStatus::partial : RankStatus::ok;
+}
+
+/// The host of a rank as a text that is equal exactly for equal hosts; empty if unknown.
+std::string host_key(const Ranks& ranks, std::int32_t iteration, std::int32_t replica, std::int32_t rank) {
+  const std::int32_t row = ranks.find(iteration, replica, RankId(rank));
+  if (row >= 0) {
+    const RankEntry& entry = ranks.entries[static_cast<std::size_t>(row)];
+    return entry.host_source == HostSource::unknown ? std::string() : entry.host;
+  }
+  if (const auto mapped = ranks.host_map.find(rank); mapped != ranks.host_map.end()) return mapped->second;
+  if (ranks.ranks_per_host <= 0) return {};
+  const std::int64_t first = rank / ranks.ranks_per_host * ranks.ranks_per_host;
+  // A neighbour in the block may carry a proper name.
+  for (std::int64_t other = first; other < first + ranks.ranks_per_host; ++other) {
+    const std::int32_t at = ranks.find(iteration, replica, RankId(static_cast<std::int32_t>(other)));
+    if (at >= 0 && ranks.entries[static_cast<std::size_t>(at)].host_source != HostSource::unknown)
+      return ranks.entries[static_cast<std::size_t>(at)].host;
+  }
+  return block_name(replica, first, ranks.ranks_per_host);
+}
+
+void settle_expected(const Workload& workload, Ranks& ranks, Problems& problems) {
+  std::vector<std::int32_t> present;
+  for (const RankEntry& e : ranks.entries) present.push_back(e.rank.value);
+  std::sort(present.begin(), present.end());
+  present.erase(std::unique(present.begin(), present.end()), present.end());
+  const std::int64_t highest = present.empty() ? 0 : std::int64_t{present.back()} + 1;
+  ranks.expected = ranks.world_size > 0 ? ranks.world_size : workload.mesh.known() ? workload.mesh.world() : highest;
+  for (std::int32_t rank = 0; rank < ranks.expected; ++rank)
+    if (!std::binary_search(present.begin(), present.end(), rank)) ranks.missing.push_back(rank);
+  if (ranks.missing.empty()) return;
+  Problem problem;
+  problem.code = Code::missing_ranks;
+  problem.count = static_cast<std::int64_t>(ranks.missing.size());
+  problem.detail = ranges_text(ranks.missing) + " of " + std::to_string(ranks.expected);
+  problems.add(std::move(problem));
+}
+
+void compare_with_mesh(const Workload& workload, const Ranks& ranks, Problems& problems) {
+  if (ranks.world_size <= 0 || !workload.mesh.known() || workload.mesh.world() == ranks.world_size) return;
+  Problem problem;
+  problem.code = Code::card_disagrees;
+  problem.file = workload.mesh.source == "card"   ? workload.card_file
+                 : workload.mesh.source == "toml" ? workload.training_config_file
+                                                  : workload.group_file;
+  problem.detail = "the parallel sizes of the " + workload.mesh.source + " make " +
+                   std::to_string(workload.mesh.world()) + " ranks, the traces say " + std::to_string(ranks.world_size);
+  problems.add(std::move(problem));
+}
+
+}  // namespace
+
+std::int32_t Ranks::row_of(std::int32_t worker, std::int32_t local) const {
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].facts.worker == worker && entries[i].facts.local == local) return static_cast<std::int32_t>(i);
+  return -1;
+}
+
+std::int32_t Ranks::find(std::int32_t iteration, std::int32_t replica, RankId rank) const {
+  const auto wanted = std::tuple(iteration, replica, rank);
+  const auto at = std::lower_bound(entries.begin(), entries.end(), wanted,
+                                   [](const RankEntry& e, const auto& k) { return key(e) < k; });
+  return at != entries.end() && key(*at) == wanted ? static_cast<std::int32_t>(at - entries.begin()) : -1;
+}
+
+std::int64_t Ranks::covered() const {
+  std::vector<RankId> present;
+  for (const RankEntry& e : entries) present.push_back(e.rank);
+  std::sort(present.begin(), present.end());
+  return std::unique(present.begin(), present.end()) - present.begin();
+}
+
+LinkClass Ranks::link_class(std::int32_t iteration, std::int32_t replica, std::span<const std::int32_t> ranks) const {
+  std::string first;
+  bool several = false;
+  for (const std::int32_t rank : ranks) {
+    const std::string host = host_key(*this, iteration, replica, rank);
+    if (host.empty()) return LinkClass::unknown;
+    several = several || (!first.empty() && host != first);
+    first = host;
+  }
+  return first.empty() ? LinkClass::unknown : several ? LinkClass::inter : LinkClass::intra;
+}
+
+std::string ranges_text(const std::vector<std::int32_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(numbers[i]);
+    if (last > i) text += "-" + std::to_string(numbers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+Ranks resolve_ranks(std::vector<RankFacts> facts, const Input& input, const Config& config, Problems& problems) {
+  Ranks ranks;
+  settle_rank_numbers(std::move(facts), input, config, ranks, problems);
+  for (RankEntry& entry : ranks.entries) entry.status = status_of(entry.facts);
+  settle_hosts(input, ranks);
+  settle_steps(ranks, input, problems);
+  settle_expected(input.workload, ranks, problems);
+  compare_with_mesh(input.workload, ranks, problems);
+  return ranks;
+}
+
+Ranks agree_on_ranks(const std::vector<RankFacts>& mine, const Input& input, const Config& config, const Comm& comm,
+                     Problems& problems) {
+  ByteWriter out;
+  out.value<std::uint64_t>(mine.size());
+  for (const RankFacts& facts : mine) facts.pack(out);
+  std::vector<RankFacts> all;
+  const std::vector<Bytes> parts = comm.gather_all(out.take());
+  for (std::size_t worker = 0; worker < parts.size(); ++worker) {
+    ByteReader in(parts[worker]);
+    for (auto left = in.value<std::uint64_t>(); left > 0; --left) {
+      all.push_back(RankFacts::unpack(in));
+      all.back().worker = static_cast<std::int32_t>(worker);
+    }
+  }
+  Problems elsewhere;
+  return resolve_ranks(std::move(all), input, config, comm.is_first() ? problems : elsewhere);
+}
+
+}  // namespace ccl

@@ -1,0 +1,124 @@
+#include "discover/card.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ccl {
+namespace {
+
+Companion card(const std::string& text) {
+  std::string why;
+  const std::optional<Companion> read = read_card(text, why);
+  EXPECT_TRUE(read) << why;
+  return read.value_or(Companion());
+}
+
+std::string reason(const std::string& text) {
+  std::string why;
+  EXPECT_FALSE(read_card(text, why));
+  return why;
+}
+
+TEST(Card, FullCard) {
+  const Companion c = card(R"(
+version: 4
+description: null
+workload:
+  model:
+    phase: training   # training | inference
+    model_family: llama-3.1-8b
+    precision: bf16
+    model_arch: {num_params: 8030261248, num_params_embedding: 525336576, num_layers: 32, num_heads: 32, head_dim: 128,
+                 num_kv_heads: 8, hidden_size: 4096, num_experts: 8, num_experts_per_tok: 2, num_active_params: 2.5B}
+  data: {batch_size: 64, batch_size_scope: global, seq_len: "4096"}
+  hardware:
+    network_topo: {topology: slingshot, bandwidth_gbps: [200, 2400]}
+    xpu_spec: {type: GPU, model: nvidia_a100, total_count: 16, count_per_node: 4}
+Model-executor:
+  framework: {name: torchtitan}
+  model_plan_parallelization: {dp_replicate: 1, dp_shard: 4, tp: 2, pp: 2, cp: null, pp_mb: 2}
+)");
+  const Workload& w = c.workload;
+  EXPECT_EQ(w.mesh.world(), 16);
+  EXPECT_EQ(w.mesh.dp_shard, 4);
+  EXPECT_EQ(w.mesh.source, "card");
+  EXPECT_EQ(w.model.value, "llama-3.1-8b");
+  EXPECT_EQ(w.model.source, "card");
+  EXPECT_EQ(w.phase.value, "training");
+  EXPECT_EQ(w.parameters.value, 8030261248.0);
+  EXPECT_EQ(w.parameters_active.value, 2.5e9);
+  EXPECT_EQ(w.kv_heads.value, 8);
+  EXPECT_EQ(w.experts_per_token.value, 2);
+  EXPECT_EQ(w.scale_out_bytes_per_s.value, 25e9);
+  EXPECT_EQ(w.scale_up_bytes_per_s.value, 300e9);
+  EXPECT_EQ(w.gpus_per_node.value, 4);
+  EXPECT_EQ(w.framework.value, "torchtitan");
+  EXPECT_EQ(w.microbatch_size.value, 2);
+  EXPECT_EQ(w.seq_len.value, 4096);
+  EXPECT_EQ(c.batch, 64);
+  EXPECT_EQ(c.batch_scope, "global");
+  EXPECT_FALSE(w.global_batch);
+}
+
+TEST(Card, ArchitectureDirectlyInTheModelAndExecutorUnderWorkload) {
+  const Companion c = card(
+      "workload:\n  model: {num_params: 7.0e9, num_layers: 28}\n"
+      "  Model-executor: {model_plan_parallelization: {tp: '8'}}\n");
+  EXPECT_EQ(c.workload.parameters.value, 7e9);
+  EXPECT_EQ(c.workload.layers.value, 28);
+  EXPECT_EQ(c.workload.mesh.tp, 8);
+}
+
+TEST(Card, OldFlatSchema) {
+  const Companion c = card(
+      "workload_definition: {model: gpt2, batch_size: 8, seq_len: 1024}\nxpu_specification: {total_count: 4}\n"
+      "network_topology_bandwidth_latency: {bandwidth_gbps: ['N/A', 800]}\nmodel_plan_parallelization: {pp: 4}\n");
+  EXPECT_EQ(c.workload.mesh.pp, 4);
+  EXPECT_EQ(c.workload.model.value, "gpt2");
+  EXPECT_EQ(c.batch, 8);
+  EXPECT_FALSE(c.workload.scale_out_bytes_per_s);
+  EXPECT_EQ(c.workload.scale_up_bytes_per_s.value, 100e9);
+}
+
+TEST(Card, SweepsAndPlaceholdersAreAbsent) {
+  const Companion c = card(
+      "workload:\n  model: {model_family: TBD, num_params: ''}\n  data: {batch_size: [1, 2, 4], seq_len: null}\n"
+      "  hardware: {network_topo: {bandwidth_gbps: [600]}, xpu_spec: {total_count: N/A}}\n"
+      "Model-executor: {model_plan_parallelization: {tp: '1, 2, 4', dp_replicate: '4, 2, 1'}}\n");
+  EXPECT_FALSE(c.workload.mesh.known());
+  EXPECT_FALSE(c.batch);
+  EXPECT_FALSE(c.workload.seq_len);
+  EXPECT_FALSE(c.workload.model);
+  EXPECT_FALSE(c.workload.parameters);
+  EXPECT_FALSE(c.workload.gpus_total);
+  EXPECT_FALSE(c.workload.scale_up_bytes_per_s);
+}
+
+TEST(Card, ZeroAndRestInTheMesh) {
+  const Companion c = card("Model-executor: {model_plan_parallelization: {dp_shard: -1, tp: 2, ep: 0}}\n");
+  EXPECT_EQ(c.workload.mesh.ep, 1);
+  EXPECT_EQ(c.workload.mesh.dp_shard, 1);
+  EXPECT_EQ(c.rest, RestDimension::dp_shard);
+}
+
+TEST(Card, BrokenCardsSayWhy) {
+  EXPECT_NE(reason("trace_url: https://example.org/ // TODO: fill in\nworkload: {}\n").find("line 1"),
+            std::string::npos);
+  EXPECT_NE(reason("just words"), "");
+  EXPECT_NE(reason(""), "");
+  EXPECT_NE(reason("name: conda\nchannels: [a]\n").find("sections"), std::string::npos);
+  EXPECT_NE(reason("{{{{"), "");
+}
+
+TEST(Card, WrongTypesAreAbsent) {
+  const Companion c = card("workload: [1, 2]\nModel-executor: text\n");
+  EXPECT_FALSE(c.workload.mesh.known());
+}
+
+TEST(Card, LooksLikeOne) {
+  EXPECT_TRUE(looks_like_card("version: 1\nworkload:\n  x: 1"));
+  EXPECT_TRUE(looks_like_card("workload_definition: {}"));
+  EXPECT_FALSE(looks_like_card("name: x\n# workload: nothing\n  workload: inner\n"));
+}
+
+}  // namespace
+}  // namespace ccl

@@ -1,0 +1,120 @@
+#include "discover/companion.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ccl {
+namespace {
+
+Companion with_mesh(const char* source, std::int32_t dp_shard, std::int32_t tp = 1, std::int32_t pp = 1) {
+  Companion c;
+  c.workload.mesh.dp_shard = dp_shard;
+  c.workload.mesh.tp = tp;
+  c.workload.mesh.pp = pp;
+  c.workload.mesh.source = source;
+  return c;
+}
+
+TEST(Resolve, TrainingConfigurationIsBelievedBeforeTheCard) {
+  Companions all;
+  all.card = with_mesh("card", 8);
+  all.card->workload.seq_len = {1024, "card"};
+  all.card->workload.model = {"llama-3.1-8b", "card"};
+  all.toml = with_mesh("toml", 4, 2);
+  all.toml->workload.seq_len = {2048, "toml"};
+  all.toml->workload.model = {"llama3 8B", "toml"};
+  Problems problems;
+  const Workload w = resolve_workload(all, problems);
+  EXPECT_EQ(w.mesh.tp, 2);
+  EXPECT_EQ(w.mesh.source, "toml");
+  EXPECT_EQ(w.seq_len.value, 2048);
+  EXPECT_EQ(w.model.value, "llama-3.1-8b");
+  EXPECT_EQ(problems.count(Code::card_disagrees), 1);
+}
+
+TEST(Resolve, OpenDimensionIsFilledFromTheWorldSize) {
+  Companions all;
+  all.toml = with_mesh("toml", 1, 4, 2);
+  all.toml->rest = RestDimension::dp_shard;
+  Problems problems;
+  EXPECT_FALSE(resolve_workload(all, problems).mesh.known());
+  all.world_size = 64;
+  EXPECT_EQ(resolve_workload(all, problems).mesh.dp_shard, 8);
+  all.world_size = 63;
+  EXPECT_FALSE(resolve_workload(all, problems).mesh.known());
+}
+
+TEST(Resolve, BatchScopeInItsOrder) {
+  Problems problems;
+  Companions all;
+  all.card = with_mesh("card", 4);
+  all.card->batch = 64;
+  Workload w = resolve_workload(all, problems);
+  EXPECT_EQ(w.global_batch.value, 64);
+  EXPECT_EQ(w.local_batch.value, 16);
+  EXPECT_EQ(problems.count(Code::card_disagrees), 1);
+
+  all.megatron_arguments.emplace().workload.global_batch = {32, "megatron"};
+  EXPECT_EQ(resolve_workload(all, problems).global_batch.value, 32);
+
+  all.toml.emplace().workload.local_batch = {2, "toml"};
+  w = resolve_workload(all, problems);
+  EXPECT_EQ(w.global_batch.value, 8);
+  EXPECT_EQ(w.global_batch.source, "derived: toml local_batch_size x 4 data-parallel ranks");
+  EXPECT_EQ(w.local_batch.value, 2);
+
+  all.toml->workload.global_batch = {128, "toml"};
+  EXPECT_EQ(resolve_workload(all, problems).global_batch.value, 128);
+
+  all.card->batch_scope = "global";
+  EXPECT_EQ(resolve_workload(all, problems).global_batch.value, 64);
+  EXPECT_EQ(problems.count(Code::card_disagrees), 1);
+}
+
+TEST(Resolve, LocalBatchMistakenForGlobalIsSaid) {
+  Companions all;
+  all.card = with_mesh("card", 4);
+  all.card->batch = 2;
+  all.toml = with_mesh("toml", 4);
+  all.toml->workload.local_batch = {2, "toml"};
+  Problems problems;
+  EXPECT_EQ(resolve_workload(all, problems).global_batch.value, 8);
+  ASSERT_EQ(problems.count(Code::card_disagrees), 1);
+  EXPECT_NE(problems.rows()[0].detail.find("local batch of the TOML"), std::string::npos);
+}
+
+TEST(Resolve, MicroBatches) {
+  Problems problems;
+  Companions all;
+  all.toml = with_mesh("toml", 2, 1, 4);
+  all.toml->workload.local_batch = {8, "toml"};
+  Workload w = resolve_workload(all, problems);
+  EXPECT_EQ(w.microbatches.value, 8);
+  EXPECT_NE(w.microbatches.source.find("toml default"), std::string::npos);
+  all.toml->workload.microbatch_size = {2, "toml"};
+  EXPECT_EQ(resolve_workload(all, problems).microbatches.value, 4);
+  all.toml->workload.mesh.pp = 1;
+  EXPECT_FALSE(resolve_workload(all, problems).microbatches);
+
+  Companions megatron;
+  megatron.megatron_arguments = with_mesh("megatron", 1, 4);
+  megatron.megatron_arguments->workload.mesh.tp_innermost_megatron = true;
+  megatron.megatron_arguments->rest = RestDimension::dp_replicate;
+  megatron.megatron_arguments->workload.global_batch = {32, "megatron"};
+  megatron.megatron_arguments->workload.microbatch_size = {1, "megatron"};
+  megatron.world_size = 8;
+  w = resolve_workload(megatron, problems);
+  EXPECT_EQ(w.mesh.dp_replicate, 2);
+  EXPECT_EQ(w.microbatches.value, 16);
+}
+
+TEST(Resolve, NothingGivenNothingKnown) {
+  Problems problems;
+  const Workload w = resolve_workload(Companions(), problems);
+  EXPECT_FALSE(w.mesh.known());
+  EXPECT_FALSE(w.global_batch);
+  EXPECT_FALSE(w.microbatches);
+  EXPECT_TRUE(problems.rows().empty());
+}
+
+}  // namespace
+}  // namespace ccl

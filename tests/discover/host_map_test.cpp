@@ -1,0 +1,26 @@
+#include "discover/host_map.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/problems.hpp"
+
+namespace ccl {
+
+TEST(HostMap, LinesInEveryUsualForm) {
+  const auto hosts = parse_host_map("rank host\n0 a\n1\tb # spare\n\n2,c\r\n3: d\n3 d\n# end\n", "f");
+  EXPECT_EQ(hosts, (std::map<std::int32_t, std::string>{{0, "a"}, {1, "b"}, {2, "c"}, {3, "d"}}));
+}
+
+TEST(HostMap, WrongLinesAreNamed) {
+  for (const char* text : {"0 a\nx b\n", "0 a\n1\n", "0 a\n1 b c\n", "0 a\n0 b\n", "0 a\n-1 b\n"}) {
+    try {
+      parse_host_map(text, "hosts.txt");
+      FAIL() << text;
+    } catch (const FatalError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
+      EXPECT_NE(std::string(error.what()).find("hosts.txt, line 2"), std::string::npos) << error.what();
+    }
+  }
+}
+
+}  // namespace ccl

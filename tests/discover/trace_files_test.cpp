@@ -1,0 +1,179 @@
+#include "discover/trace_files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "temp_tree.hpp"
+
+namespace ccl {
+namespace {
+
+using test::kineto;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+bool kineto_only(TraceFormat format) { return format == TraceFormat::kineto; }
+
+Config config_for(const TempTree& tree) {
+  Config config;
+  config.input.folders = {tree.path()};
+  return config;
+}
+
+std::vector<std::string> shown(const Input& input) {
+  std::vector<std::string> names;
+  for (const TraceFile& file : input.files) names.push_back(file.shown);
+  return names;
+}
+
+std::string message_of(const Config& config) {
+  Problems problems;
+  try {
+    find_input(config, kineto_only, problems);
+  } catch (const FatalError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TraceFiles, TorchTitanFolder) {
+  const TempTree tree;
+  tree.add_gzip("profile_traces/iteration_10/rank1_trace.json.gz", kineto);
+  tree.add("profile_traces/iteration_2_exit/replica_1/rank0_trace.json", kineto);
+  tree.add("workload_card.yaml", "workload: {model: {phase: training}}\n");
+  tree.add("paper.pdf", "%PDF");
+  Problems problems;
+  const Input input = find_input(config_for(tree), kineto_only, problems);
+  EXPECT_THAT(shown(input), ElementsAre("profile_traces/iteration_2_exit/replica_1/rank0_trace.json",
+                                        "profile_traces/iteration_10/rank1_trace.json.gz"));
+  EXPECT_EQ(input.files[0].iteration, 2);
+  EXPECT_EQ(input.files[0].iteration_label, "iteration_2_exit");
+  EXPECT_EQ(input.files[0].replica, 1);
+  EXPECT_EQ(input.files[1].rank_in_name, 1);
+  EXPECT_TRUE(input.files[1].gzip);
+  EXPECT_EQ(input.run, ".");
+  EXPECT_EQ(input.workload.phase.value, "training");
+  EXPECT_TRUE(problems.rows().empty());
+}
+
+TEST(TraceFiles, OtherFilesAreNamedOncePerReason) {
+  const TempTree tree;
+  tree.add("rank0.json", kineto);
+  tree.add("et_0.json", R"({"schema": "1", "nodes": []})");
+  tree.add("et_1.json", R"({"schema": "1", "nodes": []})");
+  tree.add("config.json", R"({"a": 1})");
+  tree.add("zero.json", "");
+  tree.add("zero.log", "");
+  tree.add("node.nsys-rep", "x");
+  tree.add("train.log", "hello");
+  Problems problems;
+  const Input input = find_input(config_for(tree), kineto_only, problems);
+  EXPECT_THAT(shown(input), ElementsAre("rank0.json"));
+  EXPECT_EQ(problems.count(Code::empty_file), 1);
+  std::vector<std::string> rows;
+  for (const Problem& p : problems.rows())
+    if (p.code == Code::unknown_format) rows.push_back(p.file + ": " + p.detail + " #" + std::to_string(p.count));
+  EXPECT_THAT(rows,
+              ElementsAre("config.json: other JSON #1", "et_0.json: execution trace: not read by this version #2",
+                          "node.nsys-rep: Nsight Systems report: export it with nsys export --type sqlite FILE #1"));
+}
+
+TEST(TraceFiles, MoreThanOneRunNeedsAChoice) {
+  const TempTree tree;
+  for (const char* run : {"runs/tp2", "runs/tp4"})
+    for (const char* iteration : {"/iteration_10/rank0_trace.json", "/iteration_20/rank0_trace.json"})
+      tree.add(std::string(run) + iteration, kineto);
+  Config config = config_for(tree);
+  EXPECT_THAT(message_of(config),
+              AllOf(HasSubstr("runs/tp2, runs/tp4"), HasSubstr("--run NAME"), HasSubstr("--each-run")));
+  config.input.run = "runs/tp3";
+  EXPECT_THAT(message_of(config), HasSubstr("did you mean runs/tp2?"));
+  config.input.run = "tp4";
+  Problems problems;
+  const Input input = find_input(config, kineto_only, problems);
+  EXPECT_EQ(input.run, "runs/tp4");
+  EXPECT_THAT(input.runs, ElementsAre("runs/tp2", "runs/tp4"));
+  EXPECT_THAT(shown(input),
+              ElementsAre("runs/tp4/iteration_10/rank0_trace.json", "runs/tp4/iteration_20/rank0_trace.json"));
+  config.input.run.clear();
+  config.input.each_run = true;
+  EXPECT_EQ(find_input(config, kineto_only, problems).run, "runs/tp2");
+}
+
+TEST(TraceFiles, LooseFilesBelongToTheRunAroundThem) {
+  const TempTree tree;
+  tree.add("a/iteration_1/rank0.json", kineto);
+  tree.add("a/extra/rank1.json", kineto);
+  Problems problems;
+  EXPECT_THAT(find_input(config_for(tree), kineto_only, problems).runs, ElementsAre("a"));
+  tree.add("rank5.json", kineto);
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("2 runs (., a)"));
+}
+
+TEST(TraceFiles, IterationsAreSelectedByNumber) {
+  const TempTree tree;
+  for (const char* n : {"2", "10", "30"}) tree.add(std::string("iteration_") + n + "/rank0.json", kineto);
+  Config config = config_for(tree);
+  config.input.iterations = {30, 2};
+  Problems problems;
+  EXPECT_THAT(shown(find_input(config, kineto_only, problems)),
+              ElementsAre("iteration_2/rank0.json", "iteration_30/rank0.json"));
+  config.input.iterations = {11};
+  EXPECT_THAT(message_of(config), HasSubstr("no trace of iteration 11 (there are: 2, 10, 30)"));
+}
+
+TEST(TraceFiles, IterationFolderAloneKeepsItsNumber) {
+  const TempTree tree;
+  tree.add("iteration_7/rank0.json", kineto);
+  Config config = config_for(tree);
+  config.input.folders = {tree.path("iteration_7")};
+  Problems problems;
+  const Input input = find_input(config, kineto_only, problems);
+  EXPECT_EQ(input.files[0].iteration, 7);
+  EXPECT_EQ(input.run, ".");
+}
+
+TEST(TraceFiles, NothingUsableIsOneLine) {
+  const TempTree tree;
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("(there is no file)"));
+  tree.add("a.pdf", "%PDF");
+  tree.add("b.pdf", "%PDF");
+  tree.add("c.json", "{}");
+  const std::string message = message_of(config_for(tree));
+  EXPECT_THAT(message, HasSubstr("(found 2 x PDF, 1 x other JSON)"));
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+  tree.add("n0.nsys-rep", "x");
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("nsys export --type sqlite"));
+}
+
+TEST(TraceFiles, ProfileModeLeavesTheOtherKindOut) {
+  const TempTree tree;
+  tree.add("rank0.json", kineto);
+  tree.add("node0.sqlite", std::string_view("SQLite format 3\0", 16));
+  const auto both = [](TraceFormat f) { return f == TraceFormat::kineto || f == TraceFormat::nsys_sqlite; };
+  Config config = config_for(tree);
+  Problems problems;
+  EXPECT_THAT(shown(find_input(config, both, problems)), ElementsAre("node0.sqlite", "rank0.json"));
+  config.input.profile_mode = "torch";
+  EXPECT_THAT(shown(find_input(config, both, problems)), ElementsAre("rank0.json"));
+  config.input.profile_mode = "nsys";
+  EXPECT_THAT(shown(find_input(config, both, problems)), ElementsAre("node0.sqlite"));
+  EXPECT_THAT(message_of(config), HasSubstr("left out by the profile mode"));
+}
+
+TEST(TraceFiles, HostMapIsReadAndMustExist) {
+  const TempTree tree;
+  tree.add("rank0.json", kineto);
+  tree.add("hosts.txt", "0 node-a\n1,node-b\n");
+  Config config = config_for(tree);
+  config.input.host_map = tree.path("hosts.txt");
+  Problems problems;
+  EXPECT_EQ(find_input(config, kineto_only, problems).host_map.at(1), "node-b");
+  config.input.host_map = tree.path("host.txt");
+  EXPECT_THAT(message_of(config), HasSubstr("--host-map"));
+}
+
+}  // namespace
+}  // namespace ccl

@@ -1,0 +1,127 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "exchange/ranks.hpp"
+#include "rank_builder.hpp"
+
+namespace ccl {
+namespace {
+
+using test::RankBuilder;
+using testing::ElementsAre;
+
+std::vector<std::string> hosts_of(const Ranks& ranks) {
+  std::vector<std::string> hosts;
+  for (const RankEntry& e : ranks.entries) hosts.push_back(e.host);
+  return hosts;
+}
+
+LinkClass link(const Ranks& ranks, std::vector<std::int32_t> members) { return ranks.link_class(-1, -1, members); }
+
+/// Ranks as given, each on the device of its number modulo `ordinals`.
+RankBuilder placed(std::vector<std::int32_t> numbers, std::int32_t ordinals, std::int32_t gpus_in_node = 0) {
+  RankBuilder b;
+  for (const std::int32_t rank : numbers) {
+    RankFacts& f = b.add("rank" + std::to_string(rank) + ".json", rank);
+    f.devices = {rank % ordinals};
+    f.gpus_in_node = gpus_in_node;
+  }
+  return b;
+}
+
+TEST(Hosts, OrderOfTrust) {
+  RankBuilder b;
+  b.add("a", 0).host = "inside";
+  b.add("b", 1).host = "inside";
+  b.add("c", 2);
+  b.input.files[2].host_in_name = "named";
+  b.add("d", 3);
+  b.input.host_map = {{0, "mapped"}};
+  b.input.workload.gpus_per_node = {4, "card"};
+  const Ranks ranks = b.resolve();
+  EXPECT_THAT(hosts_of(ranks), ElementsAre("mapped", "inside", "named", "mapped"));
+  EXPECT_EQ(ranks.entries[0].host_source, HostSource::option);
+  EXPECT_EQ(ranks.entries[1].host_source, HostSource::content);
+  EXPECT_EQ(ranks.entries[2].host_source, HostSource::file_name);
+  EXPECT_EQ(ranks.entries[3].host_source, HostSource::card);
+  EXPECT_THAT(ranks.hosts, ElementsAre("inside", "mapped", "named"));
+  EXPECT_EQ(ranks.entries[0].host_index, 1);
+}
+
+TEST(Hosts, AlignedDeviceOrdinalsAreBlocks) {
+  const Ranks ranks = placed({0, 1, 6, 7, 16}, 8, 8).resolve();
+  EXPECT_THAT(hosts_of(ranks), ElementsAre("ranks 0-7", "ranks 0-7", "ranks 0-7", "ranks 0-7", "ranks 16-23"));
+  EXPECT_EQ(ranks.entries[0].host_source, HostSource::block);
+  EXPECT_EQ(link(ranks, {0, 7}), LinkClass::intra);
+  EXPECT_EQ(link(ranks, {0, 16}), LinkClass::inter);
+  EXPECT_EQ(link(ranks, {0, 3}), LinkClass::intra);  // 3 has no trace, but its block is known
+  EXPECT_EQ(link(ranks, {0, 12}), LinkClass::inter);
+}
+
+TEST(Hosts, HighestOrdinalCountsWhenLarger) {
+  const Ranks ranks = placed({0, 1, 2, 3, 4, 5, 6, 7}, 4, 1).resolve();
+  EXPECT_EQ(ranks.hosts.size(), 2u);
+}
+
+TEST(Hosts, OneVisibleGpuPerProcessTellsNothing) {
+  const Ranks ranks = placed({0, 1, 2}, 1, 1).resolve();
+  EXPECT_THAT(ranks.hosts, ElementsAre("?0", "?1", "?2"));
+  EXPECT_EQ(ranks.entries[0].host_source, HostSource::unknown);
+  EXPECT_EQ(link(ranks, {0, 1}), LinkClass::unknown);
+  EXPECT_EQ(link(ranks, {0, 9}), LinkClass::unknown);
+}
+
+TEST(Hosts, OrdinalsOutOfPlaceTellNothing) {
+  RankBuilder shifted = placed({0, 1, 2, 3}, 4);
+  shifted.facts[0].devices = {3};
+  shifted.facts[3].devices = {0};
+  EXPECT_EQ(shifted.resolve().entries[1].host_source, HostSource::unknown);
+  RankBuilder several = placed({0, 1, 2, 3}, 4);
+  several.facts[2].devices = {2, 3};
+  EXPECT_EQ(several.resolve().entries[1].host_source, HostSource::unknown);
+}
+
+TEST(Hosts, CardCountWhenNothingElse) {
+  RankBuilder b = placed({0, 1, 2, 3}, 1, 1);
+  b.input.workload.gpus_per_node = {2, "card"};
+  const Ranks ranks = b.resolve();
+  EXPECT_THAT(ranks.hosts, ElementsAre("ranks 0-1", "ranks 2-3"));
+  EXPECT_EQ(ranks.entries[0].host_source, HostSource::card);
+  EXPECT_EQ(link(ranks, {2, 3}), LinkClass::intra);
+}
+
+TEST(Hosts, HostMapCoversRanksWithoutATrace) {
+  RankBuilder b = placed({0, 1}, 1, 1);
+  b.input.host_map = {{0, "a"}, {1, "b"}, {2, "b"}};
+  const Ranks ranks = b.resolve();
+  EXPECT_EQ(link(ranks, {1, 2}), LinkClass::intra);
+  EXPECT_EQ(link(ranks, {0, 1, 2}), LinkClass::inter);
+  EXPECT_EQ(link(ranks, {0, 3}), LinkClass::unknown);
+}
+
+TEST(Hosts, ARankWithoutGpuEventsDoesNotSpoilTheBlocks) {
+  RankBuilder b = placed({0, 1, 2, 3}, 4, 4);
+  b.facts[2].devices.clear();
+  const Ranks ranks = b.resolve();
+  EXPECT_EQ(ranks.entries[0].host, "ranks 0-3");
+  EXPECT_EQ(ranks.entries[2].host, "?2");
+}
+
+TEST(Hosts, ReplicasNeverShareABlock) {
+  RankBuilder b;
+  for (std::int32_t replica = 0; replica < 2; ++replica) {
+    RankFacts& f = b.add("replica" + std::to_string(replica), 0);
+    f.replica = replica;
+    f.devices = {0};
+    f.gpus_in_node = 4;
+  }
+  EXPECT_THAT(b.resolve().hosts, ElementsAre("replica 0 ranks 0-3", "replica 1 ranks 0-3"));
+}
+
+TEST(Hosts, SortedAsPeopleNumberThem) {
+  const Ranks ranks = placed({0, 8, 16}, 8, 8).resolve();
+  EXPECT_THAT(ranks.hosts, ElementsAre("ranks 0-7", "ranks 8-15", "ranks 16-23"));
+}
+
+}  // namespace
+}  // namespace ccl

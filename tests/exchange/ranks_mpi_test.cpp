@@ -1,0 +1,34 @@
+#include <gtest/gtest.h>
+
+#include "exchange/ranks.hpp"
+#include "support/mpi_world.hpp"
+
+namespace ccl {
+
+TEST(RanksOverWorkers, EveryWorkerGetsTheSameRowsAndOneWarns) {
+  const Comm& comm = test::world();
+  Input input;
+  std::vector<RankFacts> mine;
+  for (std::int32_t i = 0; i < 7; ++i) {
+    TraceFile file;
+    file.shown = "f" + std::to_string(i);
+    input.files.push_back(file);
+    if (i % comm.num_workers() != comm.worker()) continue;
+    RankFacts f;
+    f.file = i;
+    f.local = static_cast<std::int32_t>(mine.size());
+    f.rank = RankId(6 - i);
+    f.world_size = 8;
+    f.gpu_events_count = 1;
+    mine.push_back(f);
+  }
+  Problems problems;
+  const Ranks ranks = agree_on_ranks(mine, input, Config(), comm, problems);
+  ASSERT_EQ(ranks.entries.size(), 7u);
+  for (std::int32_t r = 0; r < 7; ++r) EXPECT_EQ(ranks.entries[static_cast<std::size_t>(r)].facts.file, 6 - r);
+  for (std::size_t i = 0; i < mine.size(); ++i)
+    EXPECT_EQ(ranks.row_of(comm.worker(), static_cast<std::int32_t>(i)), mine[i].rank.value);
+  EXPECT_EQ(comm.sum(problems.count(Code::missing_ranks)), 1);
+}
+
+}  // namespace ccl
