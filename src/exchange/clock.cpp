@@ -148,9 +148,10 @@ struct Period {
 void set_offsets(const std::map<std::int32_t, ClockSolution>& solutions, const Ranks& ranks, ClockModel& clock) {
   std::vector<std::map<std::int32_t, Period>> periods(clock.hosts.size());
   for (const RankEntry& entry : ranks.entries) {
-    if (entry.host_index < 0 || entry.facts.first_ns == absent_ns) continue;
+    if (entry.host_index < 0) continue;
     Period& period = periods[static_cast<std::size_t>(entry.host_index)][entry.iteration];
     period.iteration = entry.iteration;
+    if (entry.facts.first_ns == absent_ns) continue;
     period.first_ns = std::min(period.first_ns, entry.facts.first_ns);
     period.last_ns = std::max(period.last_ns, entry.facts.last_ns);
   }
@@ -158,7 +159,9 @@ void set_offsets(const std::map<std::int32_t, ClockSolution>& solutions, const R
     std::vector<Period> in_time;
     for (const auto& [iteration, period] : periods[h]) {
       const auto solution = solutions.find(iteration);
-      if (solution != solutions.end() && solution->second.reached[h]) in_time.push_back(period);
+      const bool reached = solution != solutions.end() && solution->second.reached[h];
+      // Without GPU events nothing was matched: such a period can only be the one of a host's only iteration.
+      if (reached && (period.first_ns <= period.last_ns || periods[h].size() == 1)) in_time.push_back(period);
     }
     std::sort(in_time.begin(), in_time.end(), [](const Period& a, const Period& b) {
       return std::tie(a.first_ns, a.iteration) < std::tie(b.first_ns, b.iteration);

@@ -1,0 +1,187 @@
+#include <gtest/gtest.h>
+
+#include "exchange/clock.hpp"
+#include "exchange/planted_world.hpp"
+
+namespace ccl {
+namespace {
+
+using test::PlantedWorld;
+using test::ranks_up_to;
+
+constexpr std::int64_t us = 1000, ms = 1'000'000, s = 1'000'000'000;
+constexpr std::int64_t base_ns = 1'700'000'000 * s;
+
+struct Clock : ::testing::Test {
+  int argc = 0;
+  char** argv = nullptr;
+  Comm comm{argc, argv};
+  Problems problems;
+  std::mt19937 random{11};
+
+  std::int64_t up_to(std::int64_t most) {
+    return most == 0 ? 0 : static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(most + 1));
+  }
+  /// count all-reduces of all ranks over span_ns; members end within skew_ns of each other.
+  void plant(PlantedWorld& world, GroupId group, std::int64_t count, std::int64_t span_ns, std::int64_t skew_ns) {
+    const auto members = world.groups.groups[static_cast<std::size_t>(world.groups.row_of(group))].members;
+    for (std::int64_t k = 0; k < count; ++k)
+      for (const std::int32_t rank : members) {
+        const std::int64_t t = base_ns + k * span_ns / (count - 1);
+        world.add(group, rank, t - 50 * us - up_to(200 * us), t + up_to(skew_ns));
+      }
+  }
+  ClockModel fit(const PlantedWorld& world) { return fit_clocks(world.assemble_alone(), world.ranks, comm, problems); }
+  /// Error of the corrected clock at a true time, against the reference host.
+  static std::int64_t error_ns(const PlantedWorld& world, const ClockModel& clock, std::int32_t rank, std::int64_t true_ns) {
+    const auto on_axis = [&](std::int32_t r) {
+      return clock.corrected(world.ranks.entries[static_cast<std::size_t>(r)].host_index, world.on_clock_of(r, true_ns));
+    };
+    return std::abs(on_axis(rank) - on_axis(0));
+  }
+};
+
+TEST_F(Clock, OneHostNeedsNoCorrection) {
+  PlantedWorld world({0, 0, 0});
+  plant(world, world.add_group("dp", ranks_up_to(3)), 20, 100 * ms, 40 * us);
+  const ClockModel clock = fit(world);
+  EXPECT_EQ(clock.hosts[0].offset_ns, 0);
+  EXPECT_EQ(clock.hosts[0].drift_ppb, 0);
+  EXPECT_EQ(clock.reference_rank, 0);
+  EXPECT_GT(clock.residual_ns, 0);
+  EXPECT_LE(clock.residual_ns, 60 * us);
+  EXPECT_EQ(problems.count(Code::clock_uncorrected), 0);
+}
+
+TEST_F(Clock, OffsetsOfTwentySecondsAreRecovered) {
+  for (const std::int64_t skew_ns : {std::int64_t{0}, 10 * us, 40 * us}) {
+    PlantedWorld world({0, 0, 1, 1, 2, 2});
+    world.host_offset_ns = {0, 20 * s + 123'457, -20 * s + 77};
+    plant(world, world.add_group("dp", ranks_up_to(6)), 20, 100 * ms, skew_ns);
+    const ClockModel clock = fit(world);
+    for (const std::int32_t rank : {2, 4})
+      EXPECT_LE(error_ns(world, clock, rank, base_ns + 50 * ms), 2 * us + skew_ns / 2) << skew_ns;
+    EXPECT_TRUE(clock.hosts[2].corrected);
+    EXPECT_EQ(clock.hosts[1].instances_count, 20);
+  }
+}
+
+TEST_F(Clock, DriftOfFiftyPpmIsRecovered) {
+  PlantedWorld world({0, 1, 2});
+  world.host_offset_ns = {0, 3 * s, -1 * s};
+  world.host_drift_ppb = {0, 50'000, -50'000};
+  world.drift_from_ns = base_ns;
+  plant(world, world.add_group("dp", ranks_up_to(3)), 100, 200 * ms, 10);
+  const ClockModel clock = fit(world);
+  EXPECT_NEAR(static_cast<double>(clock.hosts[1].drift_ppb), -50'000, 500);
+  EXPECT_NEAR(static_cast<double>(clock.hosts[2].drift_ppb), 50'000, 500);
+  for (const std::int64_t t : {0 * ms, 100 * ms, 200 * ms})
+    for (const std::int32_t rank : {1, 2}) EXPECT_LE(error_ns(world, clock, rank, base_ns + t), 2 * us);
+}
+
+TEST_F(Clock, DriftIsNotFittedWhereNoiseIsLarger) {
+  PlantedWorld world({0, 1});
+  plant(world, world.add_group("dp", ranks_up_to(2)), 50, 100 * ms, 20 * us);
+  EXPECT_EQ(fit(world).hosts[1].drift_ppb, 0);
+}
+
+TEST_F(Clock, ChainsOfHostsReachTheReference) {
+  PlantedWorld world({0, 1, 2, 3});
+  world.host_offset_ns = {0, 5 * s, 7 * s, -9 * s};
+  plant(world, world.add_group("a", {0, 1}), 20, 100 * ms, 2 * us);
+  plant(world, world.add_group("b", {1, 2}), 20, 100 * ms, 2 * us);
+  const ClockModel clock = fit(world);
+  EXPECT_LE(error_ns(world, clock, 2, base_ns), 6 * us);
+  EXPECT_FALSE(clock.hosts[3].corrected);
+  EXPECT_EQ(problems.count(Code::clock_uncorrected), 1);
+}
+
+TEST_F(Clock, EveryIterationHasItsOwnOffset) {
+  PlantedWorld world({0, 1});
+  PlantedWorld later = world;
+  later.host_offset_ns = {0, 2 * s};
+  world.host_offset_ns = {0, 1 * s};
+  const GroupId dp = world.add_group("dp", ranks_up_to(2));
+  later.groups = world.groups;
+  plant(world, dp, 20, 100 * ms, 0);
+  plant(later, dp, 20, 100 * ms, 0);
+  const std::int64_t apart_ns = 60 * s;
+  for (RankEntry& entry : world.ranks.entries) {
+    entry.iteration = 10;
+    entry.facts.first_ns = base_ns - ms + (entry.rank.value == 1 ? 1 * s : 0);
+    entry.facts.last_ns = entry.facts.first_ns + 200 * ms;
+  }
+  for (CollectiveRecord& record : world.records) record.iteration = 10;
+  for (const std::int32_t rank : {0, 1}) {
+    RankEntry entry = world.ranks.entries[static_cast<std::size_t>(rank)];
+    entry.iteration = 20;
+    entry.facts.first_ns += apart_ns + (rank == 1 ? 1 * s : 0);
+    entry.facts.last_ns = entry.facts.first_ns + 200 * ms;
+    world.ranks.entries.push_back(entry);
+  }
+  for (CollectiveRecord record : later.records) {
+    record.iteration = 20;
+    record.rank_row += 2;
+    record.start_ns += apart_ns;
+    world.records.push_back(record);
+  }
+  const ClockModel clock = fit(world);
+  EXPECT_LE(std::abs(clock.offset_ns(1, base_ns + 1 * s) + 1 * s), 2 * us);
+  EXPECT_LE(std::abs(clock.offset_ns(1, base_ns + apart_ns + 2 * s) + 2 * s), 2 * us);
+  EXPECT_EQ(clock.later.size(), 2U);
+}
+
+TEST_F(Clock, CorrectedTimesGoIntoTheInstances) {
+  PlantedWorld world({0, 1});
+  world.host_offset_ns = {0, 7 * s};
+  const GroupId dp = world.add_group("dp", ranks_up_to(2));
+  for (std::int64_t k = 0; k < 20; ++k) world.collective(dp, {base_ns + k * ms, base_ns + k * ms + 400}, base_ns + k * ms + 900);
+  world.add(dp, 0, base_ns, base_ns + 500, CollectiveOp::send, 8).peer = 1;
+  world.add(dp, 1, base_ns + 100, base_ns + 600, CollectiveOp::recv, 8).peer = 0;
+  MatchedCollectives matched = world.assemble_alone();
+  const ClockModel clock = fit_clocks(matched, world.ranks, comm, problems);
+  apply_clock(matched, clock, world.ranks, world.groups, problems);
+  for (const MatchedInstance& i : matched.instances) {
+    if (i.op == CollectiveOp::send_recv) {
+      EXPECT_EQ(i.transfer_ns, 500);  // end of the receive − later start
+      continue;
+    }
+    EXPECT_EQ(i.start_spread_ns, 400);
+    EXPECT_EQ(i.end_spread_ns, 0);
+    EXPECT_EQ(i.last_arrival_ns - i.first_arrival_ns, 400);
+    EXPECT_EQ(i.start_spread_file_ns, 7 * s + 400);
+  }
+  EXPECT_EQ(problems.count(Code::clock_and_duration_disagree), 0);
+}
+
+TEST_F(Clock, LagByClockAndByDurationMayDisagree) {
+  PlantedWorld world({0, 0});
+  const GroupId dp = world.add_group("dp", ranks_up_to(2));
+  for (std::int64_t k = 0; k < 40; ++k)
+    world.add(dp, 0, k * ms, k * ms + 900), world.add(dp, 1, k * ms, k * ms + 900 + (k == 5 ? 100 * us : 0));
+  MatchedCollectives matched = world.assemble_alone();
+  apply_clock(matched, fit_clocks(matched, world.ranks, comm, problems), world.ranks, world.groups, problems);
+  EXPECT_EQ(problems.count(Code::clock_and_duration_disagree), 1);
+}
+
+TEST(ClockGraph, LeastSquaresSpreadsAContradiction) {
+  // Around a triangle the differences do not add up: 30 too much, shared by three equal edges.
+  const ClockSolution solution = solve_clock_graph(4, 0, {{0, 1, 1000, 1}, {1, 2, 1000, 1}, {0, 2, 2030, 1}});
+  EXPECT_EQ(solution.values, (std::vector<std::int64_t>{0, 1010, 2020, 0}));
+  EXPECT_EQ(solution.reached, (std::vector<bool>{true, true, true, false}));
+}
+
+TEST(ClockGraph, GoodEdgesWin) {
+  const ClockSolution solution = solve_clock_graph(3, 0, {{0, 1, 1000, 1e6}, {1, 2, 1000, 1e6}, {0, 2, 5000, 1}});
+  EXPECT_EQ(solution.values, (std::vector<std::int64_t>{0, 1000, 2000}));
+}
+
+TEST_F(Clock, PercentileOverWorkersIsExact) {
+  EXPECT_EQ(percentile_over_workers({}, 95, comm), -1);
+  EXPECT_EQ(percentile_over_workers({5}, 95, comm), 5);
+  EXPECT_EQ(percentile_over_workers({100, 0}, 95, comm), 95);
+  EXPECT_EQ(percentile_over_workers({40, 10, 30, 20, 0}, 50, comm), 20);
+}
+
+}  // namespace
+}  // namespace ccl

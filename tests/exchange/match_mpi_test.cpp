@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include "exchange/deal.hpp"
+#include "exchange/planted_world.hpp"
+#include "support/mpi_world.hpp"
+
+namespace ccl {
+namespace {
+
+using test::PlantedWorld;
+using test::ranks_up_to;
+using test::world;
+
+constexpr std::int64_t ms = 1'000'000;
+
+PlantedWorld three_hosts() {
+  PlantedWorld planted({0, 0, 1, 1, 2, 2}, {0, 1, 2, 3});
+  planted.host_offset_ns = {0, 1'000'000'123, -500'000'456};
+  planted.host_drift_ppb = {0, 20'000, -7'000};
+  const GroupId all = planted.add_group("all ranks", ranks_up_to(6));
+  const GroupId pair = planted.add_group("pair", {1, 4});
+  std::mt19937 random(5);
+  for (std::int64_t step = 0; step < 4; ++step)
+    for (std::int64_t k = 0; k < 15; ++k) {
+      const std::int64_t t = (step * 50 + k) * ms;
+      std::vector<std::int64_t> starts;
+      for (int r = 0; r < 6; ++r) starts.push_back(t + static_cast<std::int64_t>(random() % 300'000U));
+      starts[3] = t + 400'000;  // always last
+      planted.collective(all, starts, t + 500'000, CollectiveOp::all_reduce, 1024, step);
+      planted.collective(pair, {t, t + 5}, t + 100, CollectiveOp::all_gather, 64, step);
+    }
+  return planted;
+}
+
+/// All workers' instances in one list, in an order that does not depend on the owners.
+MatchedCollectives collect(const MatchedCollectives& mine) {
+  MatchedCollectives all;
+  for (const Bytes& part : world().gather_all([&] {
+         ByteWriter out;
+         out.array(mine.instances);
+         out.array(mine.members);
+         return out.take();
+       }())) {
+    ByteReader in(part);
+    const auto first = static_cast<std::uint32_t>(all.members.size());
+    for (MatchedInstance i : in.array<MatchedInstance>()) {
+      i.first_member += first;
+      all.instances.push_back(i);
+    }
+    for (const MatchedMember& m : in.array<MatchedMember>()) all.members.push_back(m);
+  }
+  std::sort(all.instances.begin(), all.instances.end(), [](const MatchedInstance& a, const MatchedInstance& b) {
+    return std::tuple(a.group, a.step, a.ordinal) < std::tuple(b.group, b.step, b.ordinal);
+  });
+  return all;
+}
+
+TEST(MatchOverWorkers, InstancesClockAndVerdictsAreThoseOfOneWorker) {
+  const PlantedWorld planted = three_hosts();
+  const auto me = static_cast<std::size_t>(world().worker());
+  const std::vector<CollectiveRecord> records = planted.shares(world().num_workers())[me];
+  Problems problems;
+  const Matched matched = match(records, planted.ranks, planted.groups, world(), problems);
+
+  const MatchedCollectives all = collect(matched.mine);
+  ASSERT_EQ(all.instances.size(), 120U);
+  for (const MatchedInstance& i : all.instances) {
+    EXPECT_TRUE(i.credible);
+    EXPECT_EQ(i.last_rank, i.members_seen == 6 ? 3 : 4);
+  }
+  const MatchedCollectives alone = planted.assemble_alone();
+  ASSERT_EQ(alone.instances.size(), all.instances.size());
+  for (std::size_t i = 0; i < all.instances.size(); ++i) {
+    const MatchedInstance &mine = all.instances[i], &expected = alone.instances[i];
+    EXPECT_EQ(mine.transfer_ns, expected.transfer_ns);
+    EXPECT_EQ(mine.wait_sum_ns, expected.wait_sum_ns);
+    EXPECT_EQ(mine.start_spread_file_ns, expected.start_spread_file_ns);
+    EXPECT_LE(mine.end_spread_ns, 20);  // planted: none
+  }
+  // Planted −20 and +7 ppm. Offsets are those at t_ref on a host's own clock, so drift times offset comes on top.
+  const auto clock = [&](std::size_t host) {
+    const HostClock& c = matched.clock.hosts[host];
+    return std::vector<std::int64_t>{c.offset_ns, c.drift_ppb, c.residual_ns, c.instances_count};
+  };
+  EXPECT_EQ(clock(1), (std::vector<std::int64_t>{-999'980'118, -20'000, 1, 60}));
+  EXPECT_EQ(clock(2), (std::vector<std::int64_t>{500'003'955, 7'000, 3, 120}));
+
+  ASSERT_EQ(matched.verdicts.size(), records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(matched.verdicts[i].local, i);
+    EXPECT_EQ(matched.verdicts[i].last_rank, records[i].group_size == 6 ? 3 : 4);
+    EXPECT_GE(records[i].dur_ns, matched.verdicts[i].transfer_ns);
+    EXPECT_NE(matched.verdicts[i].last_start_ns, absent_ns);
+  }
+  EXPECT_EQ(matched.bytes_out > 0, world().num_workers() > 1);
+}
+
+TEST(Deal, RowsEndInOneOrderOverTheWorkers) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = world().worker(); i < 1000; i += world().num_workers()) rows.push_back(i * 7919 % 1000);
+  const auto mine = deal(rows, world(), std::less<>());
+  const auto all = gather_all_rows(world(), mine);
+  ASSERT_EQ(all.size(), 1000U);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], static_cast<std::int64_t>(i));
+}
+
+TEST(Deal, OneWorkerHasEverything) {
+  std::vector<std::int64_t> rows;
+  if (world().worker() == world().num_workers() - 1) rows = {3, 1, 2};
+  EXPECT_EQ(gather_all_rows(world(), deal(rows, world(), std::less<>())), (std::vector<std::int64_t>{1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace ccl
