@@ -46,6 +46,9 @@ struct Results {
   ExitCode exit_code = ExitCode::done;
 };
 
+/// Finds out before the work starts whether the output can be written. Collective. Throws FatalError(bad_request).
+void check_output(const Config& config, const Comm& comm);
+
 /// Writes the HDF5 file under a temporary name in the target folder, then renames it. Collective. Throws FatalError
 /// (bad_request) when the place cannot be written, (runtime_failure) when writing fails; then no file is left.
 void write_results(const Results& results, const Comm& comm);

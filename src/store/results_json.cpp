@@ -1,0 +1,77 @@
+#include "store/json_text.hpp"
+#include "store/results.hpp"
+#include "store/run_facts.hpp"
+
+namespace ccl {
+namespace {
+
+void add_coverage(JsonText& json, const Results& results) {
+  const RunFacts facts = run_facts(results);
+  json.key("coverage").open('{');
+  json.key("files").integer(static_cast<std::int64_t>(results.input.files.size()));
+  json.key("input_bytes").integer(facts.input_bytes);
+  json.key("ranks_covered").integer(results.ranks.covered());
+  json.key("ranks_expected").integer(results.ranks.expected);
+  json.key("ranks_missing").open('[');
+  for (const std::int32_t rank : results.ranks.missing) json.integer(rank);
+  json.close(']');
+  json.key("world_size");
+  if (results.ranks.world_size < 0) json.null();
+  else json.integer(results.ranks.world_size);
+  json.key("hosts_count").integer(static_cast<std::int64_t>(results.ranks.hosts.size()));
+  json.key("gpus_count").integer(facts.gpus_count);
+  json.key("iterations").open('[');
+  for (const std::int32_t iteration : facts.iterations) json.integer(iteration);
+  json.close(']').key("steps_count").integer(facts.steps_count);
+  json.key("mesh").text(mesh_text(results.input.workload.mesh));
+  json.key("mesh_source").text(results.input.workload.mesh.source);
+  json.close('}');
+}
+
+void add_metric(JsonText& json, const MetricResult& metric, std::int64_t ranks_expected) {
+  json.key(metric.info.name).open('{');
+  json.key("unit").text(metric.info.unit);
+  json.key("question").text(metric.info.question);
+  json.key("status").text(to_text(metric.report.status));
+  json.key("reason").text(metric.report.reason);
+  json.key("ranks_covered").integer(metric.report.ranks_covered);
+  json.key("ranks_expected").integer(ranks_expected);
+  json.key("values").open('{');
+  for (const Headline& headline : metric.report.headlines) {
+    json.key(headline.name);
+    if (headline.text.empty()) json.number(headline.value);
+    else json.text(headline.text);
+  }
+  json.close('}').close('}');
+}
+
+void add_warnings(JsonText& json, const Problems& problems) {
+  json.key("warnings").open('[');
+  for (std::size_t i = 0; i < code_count; ++i) {
+    const auto code = static_cast<Code>(i);
+    if (problems.count(code) == 0) continue;
+    json.open('{').key("code").text(info(code).name).key("severity").text(to_text(info(code).severity));
+    json.key("count").integer(problems.count(code)).key("meaning").text(info(code).meaning).close('}');
+  }
+  json.close(']');
+}
+
+}  // namespace
+
+std::string results_json(const Results& results) {
+  JsonText json;
+  json.open('{');
+  json.key("program").text("ccl-analyze").key("version").text(CCL_VERSION);
+  json.key("run").text(results.input.run);
+  json.key("completeness").text(results.partial ? "partial" : "complete");
+  json.key("exit_status").integer(static_cast<std::int64_t>(results.exit_code));
+  json.key("hdf5").text(results.config.output.hdf5);
+  add_coverage(json, results);
+  json.key("metrics").open('{');
+  for (const MetricResult& metric : results.metrics) add_metric(json, metric, results.ranks.expected);
+  json.close('}');
+  add_warnings(json, results.problems);
+  return json.close('}').take() + "\n";
+}
+
+}  // namespace ccl

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "metrics/format.hpp"
+#include "store/plain_text.hpp"
+#include "store/results.hpp"
+#include "store/run_facts.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::size_t page_columns = 100, page_lines = 60, label_columns = 14;
+// A line that needs more than this is for --metric.
+constexpr std::size_t lines_per_entry = 3;
+
+/// Lines of the page, each safe and within its width.
+class Page {
+ public:
+  void add(std::string_view line) {
+    const std::vector<std::string> wrapped = wrap(one_line(line), page_columns, label_columns, lines_per_entry);
+    lines_.insert(lines_.end(), wrapped.begin(), wrapped.end());
+  }
+  void add(std::string label, const std::string& text) {
+    label.resize(std::max(label.size() + 1, label_columns), ' ');
+    add(label + text);
+  }
+  /// The last line always stands; what does not fit before it is counted instead.
+  std::string text(const std::string& last) {
+    std::vector<std::string> kept = lines_;
+    if (kept.size() + 1 > page_lines) {
+      kept.resize(page_lines - 2);
+      kept.push_back(std::to_string(lines_.size() - kept.size()) + " more lines (ask with --metric NAME)");
+    }
+    std::string out;
+    for (const std::string& line : kept) out += line + "\n";
+    return out + cut_to_width(one_line(last), page_columns) + "\n";
+  }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+std::string joined(const std::vector<std::string>& texts, std::size_t most = 3) {
+  std::string out;
+  for (std::size_t i = 0; i < texts.size() && i < most; ++i) out += (i == 0 ? "" : ", ") + texts[i];
+  return texts.size() > most ? out + " and " + std::to_string(texts.size() - most) + " more" : out;
+}
+
+std::string ranks_line(const Results& results) {
+  const Ranks& ranks = results.ranks;
+  std::string line = std::to_string(ranks.covered()) + " of " + std::to_string(ranks.expected) + " analysed";
+  if (!ranks.missing.empty()) line += ", missing " + rank_list(ranks.missing);
+  if (!ranks.left_out.empty()) line += ", " + counted(ranks.left_out.size(), "file") + " left out";
+  line += ranks.world_size < 0 ? "; world size unknown" : "; world size " + std::to_string(ranks.world_size);
+  const Mesh& mesh = results.input.workload.mesh;
+  return line + (mesh.known() ? "; mesh " + mesh_text(mesh) + " (from " + mesh.source + ")" : "; mesh unknown");
+}
+
+std::string steps_line(const RunFacts& facts) {
+  std::string line = counted(static_cast<std::size_t>(facts.steps_count), "step");
+  std::vector<std::int32_t> iterations = facts.iterations;
+  std::erase(iterations, -1);
+  if (!iterations.empty())
+    line += std::string(" in iteration") + (iterations.size() > 1 ? "s " : " ") + rank_list(iterations);
+  return line;
+}
+
+void add_input(Page& page, const Results& results) {
+  const RunFacts facts = run_facts(results);
+  const Input& input = results.input;
+  std::string first = input.root;
+  if (!input.run.empty() && input.run != ".") first += ", run " + input.run;
+  first += ": " + counted(input.files.size(), "file") + " (" + joined(facts.formats) + "), " +
+           gigabytes(static_cast<double>(facts.input_bytes));
+  if (results.partial) first += "; ENDED EARLY, not all files were read";
+  page.add("input", first);
+  page.add("ranks", ranks_line(results));
+  std::string machine = counted(static_cast<std::size_t>(facts.gpus_count), "GPU");
+  if (!facts.gpu_names.empty()) machine += " (" + joined(facts.gpu_names) + ")";
+  machine += " on " + counted(results.ranks.hosts.size(), "host") + " (hosts from: " + joined(facts.host_sources) + ")";
+  page.add("steps", steps_line(facts) + "; " + machine);
+}
+
+void add_warnings(Page& page, const Problems& problems) {
+  std::string counts, codes;
+  for (const Severity severity : {Severity::error, Severity::data_loss, Severity::notice}) {
+    if (problems.count(severity) == 0) continue;
+    counts += (counts.empty() ? "" : ", ") + std::to_string(problems.count(severity)) + " " +
+              std::string(to_text(severity));
+    for (std::size_t i = 0; i < code_count; ++i) {
+      const auto code = static_cast<Code>(i);
+      if (info(code).severity != severity || problems.count(code) == 0) continue;
+      codes += (codes.empty() ? "" : ", ") + std::string(info(code).name) + " " + std::to_string(problems.count(code));
+    }
+  }
+  const std::string line = counts.empty() ? "none" : counts + ": " + codes;
+  page.add(cut_to_width("warnings      " + line, page_columns));
+}
+
+std::string short_value(const MetricResult& metric) {
+  const Headline& first = metric.report.headlines.front();
+  if (!first.text.empty()) return first.name + " " + first.text;
+  std::array<char, 32> number{};
+  std::snprintf(number.data(), number.size(), "%.6g", first.value);
+  return first.name + " " + number.data();
+}
+
+void add_section(Page& page, const Results& results, PageSection section) {
+  for (const MetricResult& metric : results.metrics) {
+    if (metric.info.section != section) continue;
+    for (const std::string& line : metric.report.page) page.add(line);
+    const bool has_value = metric.report.status == Status::ok || metric.report.status == Status::partial;
+    if (metric.report.page.empty() && has_value && !metric.report.headlines.empty())
+      page.add(metric.info.name, short_value(metric));
+  }
+}
+
+void add_absent(Page& page, const Results& results) {
+  std::string names;
+  for (const MetricResult& metric : results.metrics) {
+    if (metric.report.status != Status::absent && metric.report.status != Status::not_applicable) continue;
+    if (!metric.report.page.empty()) continue;
+    names += (names.empty() ? "" : ", ") + metric.info.name;
+  }
+  if (!names.empty()) page.add("no value", names + " (--metric NAME says why)");
+}
+
+std::string value_text(const Headline& headline) {
+  if (!headline.text.empty()) return headline.text;
+  if (std::isnan(headline.value)) return "unknown";
+  std::array<char, 40> number{};
+  std::snprintf(number.data(), number.size(), "%.10g", headline.value);
+  return number.data();
+}
+
+}  // namespace
+
+std::string summary_page(const Results& results) {
+  Page page;
+  add_input(page, results);
+  add_warnings(page, results.problems);
+  for (const PageSection section : {PageSection::answer, PageSection::step_time, PageSection::overlap,
+                                    PageSection::traffic, PageSection::clock, PageSection::further})
+    add_section(page, results, section);
+  add_absent(page, results);
+  return page.text("results       " + results.config.output.hdf5);
+}
+
+std::string metric_details(const Results& results) {
+  std::string out;
+  const auto add = [&out](const std::string& line) { out += one_line(line) + "\n"; };
+  for (const MetricResult& metric : results.metrics) {
+    const Report& report = metric.report;
+    if (!out.empty()) out += "\n";
+    add(metric.info.name + (metric.info.unit.empty() ? "" : " [" + metric.info.unit + "]") + ": " +
+        metric.info.question);
+    add("  " + metric.info.definition);
+    add("  status " + std::string(to_text(report.status)) + (report.reason.empty() ? "" : " (" + report.reason + ")") +
+        ", " + std::to_string(report.ranks_covered) + " of " + std::to_string(results.ranks.expected) + " ranks");
+    for (const std::string& line : report.page) add(line);
+    for (const Headline& headline : report.headlines)
+      add("  " + headline.name + " = " + value_text(headline) +
+          (headline.description.empty() ? "" : "  (" + headline.description + ")"));
+    for (const std::string& line : report.details) add(line);
+  }
+  return out;
+}
+
+}  // namespace ccl

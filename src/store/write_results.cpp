@@ -1,0 +1,216 @@
+#include <ctime>
+#include <map>
+
+#include "store/collective_tables.hpp"
+#include "store/json_text.hpp"
+#include "store/results.hpp"
+#include "store/run_facts.hpp"
+#include "store/run_tables.hpp"
+#include "store/write_table.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::int64_t schema_version = 1;
+constexpr std::int64_t most_members_unasked = 20'000'000;
+
+/// The file and what is still to be said about its groups. Worker 0 holds one; the others none.
+class Output {
+ public:
+  explicit Output(const std::string& target) : file_(target) {
+    descriptions_ = {{"/", "what ccl-analyze found in the traces of one training run"},
+                     {"/collectives", "communication operations matched across ranks"},
+                     {"/metrics", "one group per metric; headline values are attributes of it"},
+                     {"/timeline", "what each rank did over time, in equal bins"},
+                     {"/traffic", "bytes between ranks"},
+                     {"/warnings", "what was wrong with the input, and where"},
+                     {"/timings", "how long the analysis took; differs between runs"}};
+  }
+  OutputFile& file() { return file_; }
+  /// To be called for every dataset, so that the groups above it get a description too.
+  const std::string& path(const std::string& path) {
+    for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
+      descriptions_.emplace(path.substr(0, end), "part of " + path.substr(0, path.rfind('/', end - 1)));
+    return path;
+  }
+  void describe(const std::string& group, const std::string& description) { descriptions_[group] = description; }
+  void add(const std::string& place, ResultTable table) { write_table(file_, path(place), std::move(table)); }
+  void add(const ResultVector& vector) {
+    path(vector.path);
+    write_vector(file_, vector);
+  }
+  void finish_groups() {
+    for (const auto& [group, description] : descriptions_) {
+      file_.group(group);
+      file_.attribute(group, "description", description);
+    }
+  }
+
+ private:
+  OutputFile file_;
+  std::map<std::string, std::string> descriptions_;
+};
+
+bool any_matched(const Results& results, const Comm& comm) {
+  bool any = false;
+  for (const MetricResult& metric : results.metrics) any = any || metric.info.needs_matching;
+  return comm.max(any ? 1 : 0) == 1;
+}
+
+void write_collectives(Output* output, const Results& results, const Comm& comm) {
+  const std::int64_t most = results.config.output.members ? INT64_MAX : most_members_unasked;
+  CollectiveTables tables =
+      collective_tables(results.collectives, results.ranks, results.groups, results.clock, most, comm);
+  OutputFile* file = output == nullptr ? nullptr : &output->file();
+  write_table(file, "/collectives/instances", std::move(tables.instances), comm);
+  if (!tables.members_left_out) write_table(file, "/collectives/members", std::move(tables.members), comm);
+  if (output != nullptr && tables.members_left_out)
+    output->describe("/collectives",
+                     "communication operations matched across ranks; members left out for their size (--members)");
+}
+
+/// Every worker's slices under the same paths in the same order; a worker without rows of one gets an empty slice.
+std::vector<ResultMatrix> agree_on_matrices(const std::vector<ResultMatrix>& mine, const Comm& comm) {
+  ByteWriter heads;
+  for (const ResultMatrix& matrix : mine) {
+    heads.text(matrix.path);
+    heads.text(matrix.description);
+    heads.text(matrix.unit);
+    heads.value(matrix.columns_count);
+    heads.value(matrix.rows_total);
+  }
+  std::map<std::string, ResultMatrix> all;
+  for (const Bytes& parcel : comm.gather_all(heads.take()))
+    for (ByteReader in(parcel); !in.at_end();) {
+      ResultMatrix matrix;
+      matrix.path = in.text();
+      matrix.description = in.text();
+      matrix.unit = in.text();
+      matrix.columns_count = in.value<std::int64_t>();
+      matrix.rows_total = in.value<std::int64_t>();
+      all.emplace(matrix.path, matrix);
+    }
+  for (const ResultMatrix& matrix : mine) {
+    ResultMatrix& into = all[matrix.path];
+    into.row_numbers.insert(into.row_numbers.end(), matrix.row_numbers.begin(), matrix.row_numbers.end());
+    into.values.insert(into.values.end(), matrix.values.begin(), matrix.values.end());
+  }
+  std::vector<ResultMatrix> out;
+  for (auto& [path, matrix] : all) out.push_back(std::move(matrix));
+  return out;
+}
+
+void write_metric(Output& output, const MetricResult& metric, const Results& results) {
+  const std::string group = "/metrics/" + metric.info.name;
+  const Report& report = metric.report;
+  output.describe(group, metric.info.question);
+  OutputFile& file = output.file();
+  file.group(group);
+  file.attribute(group, "definition", metric.info.definition);
+  file.attribute(group, "needs", metric.info.needs);
+  file.attribute(group, "unit", metric.info.unit);
+  file.attribute(group, "status", std::string(to_text(report.status)));
+  file.attribute(group, "reason", report.reason);
+  file.attribute(group, "ranks_covered", report.ranks_covered);
+  file.attribute(group, "ranks_expected", results.ranks.expected);
+  JsonText headlines;
+  headlines.open('{');
+  for (const Headline& headline : report.headlines) {
+    headlines.key(headline.name).text(headline.description);
+    if (headline.text.empty()) file.attribute(group, headline.name, headline.value);
+    else file.attribute(group, headline.name, headline.text);
+  }
+  file.attribute(group, "headlines", headlines.close('}').take());
+  for (const auto* tables : {&metric.tables, &report.extra_tables})
+    for (const ResultTable& table : *tables)
+      output.add(table.name.starts_with('/') ? table.name : group + "/" + table.name, table);
+  for (const ResultVector& vector : report.vectors) output.add(vector);
+}
+
+void write_timings(Output& output, const std::vector<WorkerTimings>& timings, const Input& input) {
+  output.add("/timings/stages", stage_table(timings));
+  output.add("/timings/files", file_time_table(timings, input));
+  std::int64_t events = 0, memory = 0;
+  for (const WorkerTimings& worker : timings) {
+    events += worker.timings.events_count;
+    memory = std::max(memory, worker.timings.peak_memory_bytes);
+  }
+  output.file().attribute("/timings", "events_count", events);
+  output.file().attribute("/timings", "peak_memory_bytes", memory);
+}
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+void write_root(OutputFile& file, const Results& results, const Comm& comm) {
+  const auto put = [&](const char* name, const AttributeValue& value) { file.attribute("/", name, value); };
+  put("schema_version", schema_version);
+  put("program_version", std::string(CCL_VERSION));
+  put("created_utc", now_utc());
+  put("command_line", results.config.command_line);
+  put("workers", std::int64_t{comm.num_workers()});
+  put("config", config_json(results.config));
+  put("exit_status", static_cast<std::int64_t>(results.exit_code));
+  put("ranks_expected", results.ranks.expected);
+  put("ranks_covered", results.ranks.covered());
+  put("world_size", results.ranks.world_size);
+  put("mesh", mesh_text(results.input.workload.mesh));
+  put("mesh_source", results.input.workload.mesh.source);
+  put("clock_reference", std::int64_t{results.clock.reference_rank});
+  put("clock_residual_ns", results.clock.residual_ns);
+  put("clock_t_ref_ns", results.clock.t_ref_ns);
+}
+
+/// Everything that worker 0 holds whole.
+void write_own(Output& output, const Results& results, const std::vector<WorkerTimings>& timings, const Comm& comm) {
+  output.add("/ranks", rank_table(results));
+  output.add("/steps", step_table(results.ranks));
+  output.add("/process_groups", group_table(results.groups));
+  output.add("/process_group_members", group_member_table(results.groups));
+  output.add("/warnings/counts", warning_count_table(results.problems));
+  output.add("/warnings/rows", warning_row_table(results.problems));
+  output.file().group("/metrics");
+  for (const MetricResult& metric : results.metrics) write_metric(output, metric, results);
+  write_timings(output, timings, results.input);
+  output.finish_groups();
+  write_root(output.file(), results, comm);
+  // Last, so that a file that has it is whole.
+  output.file().attribute("/", "completeness", std::string(results.partial ? "partial" : "complete"));
+  output.file().commit();
+}
+
+}  // namespace
+
+void check_output(const Config& config, const Comm& comm) {
+  together(comm, [&] {
+    if (comm.is_first()) OutputFile probe(config.output.hdf5);
+  });
+}
+
+void write_results(const Results& results, const Comm& comm) {
+  std::unique_ptr<Output> output;
+  together(comm, [&] {
+    if (comm.is_first()) output = std::make_unique<Output>(results.config.output.hdf5);
+  });
+  OutputFile* file = output ? &output->file() : nullptr;
+  if (any_matched(results, comm)) {
+    if (output) output->path("/collectives/instances");
+    write_collectives(output.get(), results, comm);
+  }
+  for (const ResultMatrix& matrix : agree_on_matrices(results.matrices, comm)) {
+    if (output) output->path(matrix.path);
+    write_matrix(file, matrix, comm);
+  }
+  const std::vector<WorkerTimings> timings = gather_timings(results.timings, comm);
+  together(comm, [&] {
+    if (output) write_own(*output, results, timings, comm);
+  });
+}
+
+}  // namespace ccl

@@ -1,0 +1,110 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "store/plain_text.hpp"
+#include "store/sample_results.hpp"
+
+namespace ccl {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+MetricResult with_line(PageSection section, const std::string& line) {
+  MetricResult metric = test::sample_metric();
+  metric.info.section = section;
+  metric.report.page = {line};
+  return metric;
+}
+
+TEST(SummaryPage, StatesInputAndCoverageFirstAndTheFileLast) {
+  test::Run run = test::sample_run();
+  run.config.output.hdf5 = "out.h5";
+  const std::vector<std::string> lines = lines_of(summary_page(run.results()));
+  ASSERT_GE(lines.size(), 5U);
+  EXPECT_EQ(lines[0], "input         /somewhere/traces, run run1: 4 files (kineto), 4.00 MB");
+  EXPECT_EQ(lines[1], "ranks         4 of 5 analysed, missing 4; world size 4; mesh dp_shard=2 tp=2 (from card)");
+  EXPECT_EQ(lines[2],
+            "steps         1 step in iteration 10; 4 GPUs (NVIDIA H100) on 2 hosts (hosts from: content)");
+  EXPECT_EQ(lines[3], "warnings      1 data_loss, 1 notice: file_cut 1, missing_ranks 1");
+  EXPECT_EQ(lines.back(), "results       out.h5");
+}
+
+TEST(SummaryPage, SectionsComeInTheirFixedOrder) {
+  const test::Run run = test::sample_run();
+  Results results = run.results();
+  results.metrics = {with_line(PageSection::further, "6 further"), with_line(PageSection::clock, "5 clock"),
+                     with_line(PageSection::traffic, "4 traffic"), with_line(PageSection::overlap, "3 overlap"),
+                     with_line(PageSection::step_time, "2 step"), with_line(PageSection::answer, "1 answer")};
+  const std::vector<std::string> lines = lines_of(summary_page(results));
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_THAT(lines[4 + i], StartsWith(std::to_string(i + 1)));
+}
+
+TEST(SummaryPage, MetricsWithoutALineShowTheirFirstValueAndAbsentOnesAreNamed) {
+  const test::Run run = test::sample_run();
+  Results results = run.results();
+  results.metrics = {test::sample_metric("silent"), test::sample_metric("missing")};
+  results.metrics[0].report.page.clear();
+  results.metrics[1].report.page.clear();
+  results.metrics[1].report.absent("no data");
+  const std::string page = summary_page(results);
+  EXPECT_THAT(page, HasSubstr("silent        mean_ns 12.5\n"));
+  EXPECT_THAT(page, HasSubstr("no value      missing (--metric NAME says why)\n"));
+}
+
+TEST(SummaryPage, StaysWithinSixtyLinesOfAHundredColumnsWithoutControls) {
+  test::Run run = test::sample_run();
+  run.input.root = "/data/" + std::string(300, 'x');
+  run.ranks.entries[0].facts.gpu = "evil \x1B[2J GPU \xFF\n";
+  run.config.output.hdf5 = std::string(300, 'o') + ".h5";
+  for (std::size_t i = 0; i < code_count; ++i) run.problems.add({.code = static_cast<Code>(i)});
+  Results results = run.results();
+  for (int i = 0; i < 100; ++i)
+    results.metrics.push_back(with_line(PageSection::further, "kernel \x1B[31m 模型 " + std::string(150, 'k')));
+  const std::string page = summary_page(results);
+  EXPECT_THAT(page, Not(HasSubstr("\x1B")));
+  const std::vector<std::string> lines = lines_of(page);
+  EXPECT_THAT(lines, SizeIs(60));
+  for (const std::string& line : lines) EXPECT_LE(display_width(line), 100U) << line;
+  EXPECT_THAT(lines[58], HasSubstr("more lines"));
+}
+
+TEST(MetricDetails, ShowDefinitionStatusValuesAndDetails) {
+  const test::Run run = test::sample_run();
+  Results results = run.results();
+  results.metrics = {test::sample_metric()};
+  results.metrics[0].report.details = {"detail \x1B[1m line"};
+  const std::string text = metric_details(results);
+  EXPECT_THAT(text, HasSubstr("sample_time [ms]: How long does it take?"));
+  EXPECT_THAT(text, HasSubstr("status ok, 4 of 5 ranks"));
+  EXPECT_THAT(text, HasSubstr("mean_ns = 12.5  (mean over steps)"));
+  EXPECT_THAT(text, HasSubstr("p99_ns = unknown"));
+  EXPECT_THAT(text, HasSubstr("worst_rank = rank 3"));
+  EXPECT_THAT(text, HasSubstr("detail ?[1m line"));
+}
+
+TEST(ResultsJson, HoldsCoverageMetricsAndWarnings) {
+  const test::Run run = test::sample_run();
+  Results results = run.results();
+  results.metrics = {test::sample_metric()};
+  const std::string json = results_json(results);
+  EXPECT_THAT(json, HasSubstr("\"ranks_covered\": 4, \"ranks_expected\": 5, \"ranks_missing\": [4]"));
+  EXPECT_THAT(json, HasSubstr("\"sample_time\": {\"unit\": \"ms\""));
+  EXPECT_THAT(json, HasSubstr("\"values\": {\"mean_ns\": 12.5, \"p99_ns\": null, \"worst_rank\": \"rank 3\"}"));
+  EXPECT_THAT(json, HasSubstr("{\"code\": \"file_cut\", \"severity\": \"data_loss\", \"count\": 1"));
+}
+
+}  // namespace
+}  // namespace ccl
