@@ -1,5 +1,5 @@
-// The HDF5 file, written and read without a word of HDF5 in this header. hdf5_file.cpp and hdf5_read.cpp are the only
-// sources that include hdf5.h. In: packed rows (ResultTable, int32 and int64 arrays) and attributes; out: one file that
+// The HDF5 file, written and read without a word of HDF5 in this header: hdf5.h reaches only src/store/hdf5_*.cpp,
+// through hdf5_handle.hpp. In: packed rows (ResultTable, int32 and int64 arrays) and attributes; out: one file that
 // appears under its name only when it is whole. Failures are FatalError; no half-written file is left behind.
 #pragma once
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What goes where in the output file, and the same results as JSON. hdf5_file.cpp is the only file that knows HDF5.
+// What goes where in the output file, and the same results as JSON. HDF5 itself: hdf5_file.hpp.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <array>
 #include <ctime>
 #include <map>
+#include <memory>
 
 #include "store/collective_tables.hpp"
 #include "store/json_text.hpp"
@@ -14,41 +17,47 @@ namespace {
 constexpr std::int64_t schema_version = 1;
 constexpr std::int64_t most_members_unasked = 20'000'000;
 
-/// The file and what is still to be said about its groups. Worker 0 holds one; the others none.
+/// The file, and which groups it has: those get their descriptions at the end. On worker 0 only.
 class Output {
  public:
-  explicit Output(const std::string& target) : file_(target) {
-    descriptions_ = {{"/", "what ccl-analyze found in the traces of one training run"},
-                     {"/collectives", "communication operations matched across ranks"},
-                     {"/metrics", "one group per metric; headline values are attributes of it"},
-                     {"/timeline", "what each rank did over time, in equal bins"},
-                     {"/traffic", "bytes between ranks"},
-                     {"/warnings", "what was wrong with the input, and where"},
-                     {"/timings", "how long the analysis took; differs between runs"}};
-  }
+  explicit Output(const std::string& target) : file_(target) {}
   OutputFile& file() { return file_; }
-  /// To be called for every dataset, so that the groups above it get a description too.
-  const std::string& path(const std::string& path) {
+  /// To be called for every dataset with its path, which it returns.
+  const std::string& note(const std::string& path) {
     for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
-      descriptions_.emplace(path.substr(0, end), "part of " + path.substr(0, path.rfind('/', end - 1)));
+      groups_.emplace(path.substr(0, end), "");
     return path;
   }
-  void describe(const std::string& group, const std::string& description) { descriptions_[group] = description; }
-  void add(const std::string& place, ResultTable table) { write_table(file_, path(place), std::move(table)); }
+  void describe(const std::string& group, const std::string& description) { groups_[group] = description; }
+  void add(const std::string& path, ResultTable table) { write_table(file_, note(path), std::move(table)); }
   void add(const ResultVector& vector) {
-    path(vector.path);
+    note(vector.path);
     write_vector(file_, vector);
   }
   void finish_groups() {
-    for (const auto& [group, description] : descriptions_) {
+    const std::map<std::string, std::string> usual{
+        {"/", "what ccl-analyze found in the traces of one training run"},
+        {"/collectives", "communication operations matched across ranks"},
+        {"/metrics", "one group per metric; headline values are attributes of it"},
+        {"/timeline", "what each rank did over time, in equal bins, one group per iteration"},
+        {"/traffic", "bytes between ranks"},
+        {"/warnings", "what was wrong with the input, and where"},
+        {"/timings", "how long the analysis took; differs between runs"}};
+    groups_.emplace("/", "");
+    groups_.emplace("/metrics", "");
+    for (const auto& [group, given] : groups_) {
+      const auto known = usual.find(group);
       file_.group(group);
-      file_.attribute(group, "description", description);
+      file_.attribute(group, "description",
+                      !given.empty()            ? given
+                      : known == usual.end() ? "part of " + group.substr(0, group.rfind('/'))
+                                                : known->second);
     }
   }
 
  private:
   OutputFile file_;
-  std::map<std::string, std::string> descriptions_;
+  std::map<std::string, std::string> groups_;  // path -> description, empty = the usual one
 };
 
 bool any_matched(const Results& results, const Comm& comm) {
@@ -175,7 +184,6 @@ void write_own(Output& output, const Results& results, const std::vector<WorkerT
   output.add("/process_group_members", group_member_table(results.groups));
   output.add("/warnings/counts", warning_count_table(results.problems));
   output.add("/warnings/rows", warning_row_table(results.problems));
-  output.file().group("/metrics");
   for (const MetricResult& metric : results.metrics) write_metric(output, metric, results);
   write_timings(output, timings, results.input);
   output.finish_groups();
@@ -200,11 +208,11 @@ void write_results(const Results& results, const Comm& comm) {
   });
   OutputFile* file = output ? &output->file() : nullptr;
   if (any_matched(results, comm)) {
-    if (output) output->path("/collectives/instances");
+    if (output) output->note("/collectives/instances");
     write_collectives(output.get(), results, comm);
   }
   for (const ResultMatrix& matrix : agree_on_matrices(results.matrices, comm)) {
-    if (output) output->path(matrix.path);
+    if (output) output->note(matrix.path);
     write_matrix(file, matrix, comm);
   }
   const std::vector<WorkerTimings> timings = gather_timings(results.timings, comm);

@@ -27,7 +27,10 @@ includes_only_in() {
 
 case $rule in
   mpi_in_one_file) includes_only_in mpi.h src/comm/comm_mpi.cpp ;;
-  hdf5_in_one_file) includes_only_in hdf5.h src/store/hdf5_file.cpp ;;
+  hdf5_in_one_file)
+    includes_only_in hdf5.h src/store/hdf5_handle.hpp
+    { texts | grep -E '\.(cpp|hpp)$' | grep -vE '^src/store/hdf5_[a-z]+\.cpp$' | xargs grep -l 'hdf5_handle\.hpp"' || true; } |
+      fail_on "HDF5 handles are used outside src/store/hdf5_*.cpp" ;;
   files_are_short)
     texts | while read -r file; do
       lines=$(wc -l <"$file")
