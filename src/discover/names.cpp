@@ -82,11 +82,18 @@ void read_rank(std::string_view shown, const std::vector<std::string_view>& fold
                const std::optional<std::regex>& rank_regex, NameFacts& facts) {
   const std::string_view name = file_name(shown);
   Match match;
-  if (rank_regex && (found(name, *rank_regex, match) || found(shown, *rank_regex, match))) {
-    facts.rank = number(match[1].str());
-    facts.rank_by_option = facts.rank >= 0;
+  try {
+    if (rank_regex && (found(name, *rank_regex, match) || found(shown, *rank_regex, match))) {
+      facts.rank = number(match[1].str());
+      facts.rank_by_option = facts.rank >= 0;
+    }
+  } catch (const std::regex_error&) {
+    throw FatalError(ExitCode::bad_request,
+                     "--rank-regex needs too many steps on " + std::string(shown) + " use a simpler expression");
   }
   if (facts.rank < 0) facts.rank = rank_by_patterns(name);
+  static const std::regex worker = pattern("^worker[_-]?(\\d+)[_.].*\\.pt\\.trace\\.json");
+  if (facts.rank < 0 && facts.host.empty() && found(name, worker, match)) facts.rank = number(match[1].str());
   static const std::regex rank_folder = pattern("^rank[_-]?(\\d+)$");
   for (auto folder = folders.rbegin(); facts.rank < 0 && folder != folders.rend(); ++folder)
     if (found(*folder, rank_folder, match)) facts.rank = number(match[1].str());
@@ -97,7 +104,9 @@ std::string read_host(std::string_view name) {
   Match match;
   if (!found(name, tensorboard, match)) return {};
   std::string host = match[1].str();
-  return rank_by_patterns(host) >= 0 ? std::string() : host;
+  // A worker_name of the user's own, such as "worker3_step_12", is not a host and a process.
+  static const std::regex own = pattern("(?:^|[_-])(?:step|iter|iteration|epoch|rank)$");
+  return rank_by_patterns(host) >= 0 || found(host, own, match) ? std::string() : host;
 }
 
 }  // namespace
@@ -139,8 +148,8 @@ NameFacts read_name(std::string_view lead, std::string_view shown, const std::op
       if (facts.iteration >= 0) facts.iteration_label = match[1].str();
     }
   }
-  read_rank(shown, folders, rank_regex, facts);
   facts.host = read_host(name);
+  read_rank(shown, folders, rank_regex, facts);
   return facts;
 }
 

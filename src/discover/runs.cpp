@@ -1,7 +1,9 @@
 #include "discover/runs.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "core/problems.hpp"
 #include "discover/natural_order.hpp"
@@ -84,7 +86,41 @@ void keep_iterations(std::vector<Candidate>& files, const std::vector<std::int64
               files.end());
 }
 
+/// The deepest of the folders that holds the file, as an index; −1 if none does.
+int folder_of(const std::string& path, const std::vector<std::string>& folders) {
+  int deepest = -1;
+  for (std::size_t i = 0; i < folders.size(); ++i)
+    if (lies_in(path, folders[i]) &&
+        (deepest < 0 || folders[i].size() > folders[static_cast<std::size_t>(deepest)].size()))
+      deepest = static_cast<int>(i);
+  return deepest;
+}
+
 }  // namespace
+
+void number_folders_as_iterations(std::vector<Candidate>& files, const std::vector<std::string>& named) {
+  std::vector<std::string> folders;
+  for (const std::string& name : named) folders.push_back(absolute_path(name));
+  std::sort(folders.begin(), folders.end(), [](const auto& a, const auto& b) { return natural_less(a, b); });
+  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
+  if (folders.size() < 2) return;
+  std::map<std::pair<std::int32_t, std::int32_t>, int> folder_of_rank;  // (replica, rank) -> folder
+  bool clash = false;
+  for (const Candidate& c : files) {
+    if (c.file.iteration >= 0) return;
+    if (c.file.rank_in_name < 0) continue;
+    const int folder = folder_of(c.file.path, folders);
+    const auto [at, added] = folder_of_rank.try_emplace({c.file.replica, c.file.rank_in_name}, folder);
+    clash = clash || (!added && at->second != folder);
+  }
+  if (!clash) return;
+  for (Candidate& c : files) {
+    const int folder = folder_of(c.file.path, folders);
+    if (folder < 0) continue;
+    c.file.iteration = folder;
+    c.file.iteration_label = file_name(folders[static_cast<std::size_t>(folder)]);
+  }
+}
 
 void select_run(std::vector<Candidate>& files, const InputConfig& config, Input& input) {
   input.runs = assign_runs(files);

@@ -15,6 +15,11 @@ struct Candidate {
   std::string run;
 };
 
+/// Several folders given by name, none with an iteration number, in which the same ranks occur by name: they are
+/// iterations of one run and get the numbers 0, 1, … in natural order. Otherwise nothing happens: they hold parts of
+/// one set, for example the ranks of one node each.
+void number_folders_as_iterations(std::vector<Candidate>& files, const std::vector<std::string>& folders);
+
 /// Keeps the files of one run and of the iterations asked for; fills input.runs and input.run ("." = the trace folder
 /// itself). Files outside every iteration folder belong to the run folder above them, else to ".". Throws
 /// FatalError(bad_request): more than one run and none picked, an unknown run or iteration.

@@ -127,6 +127,9 @@ Sniffed sniff_content(std::string_view head, std::string_view name) {
   if (starts_with(head, "\x80")) return sniff_pickle(head);
   if (ends_with(name, ".nsys-rep") || ends_with(name, ".qdrep"))
     return known(TraceFormat::unknown, "Nsight Systems report");
+  if (head.size() > 262 && head.substr(257, 5) == "ustar") return known(TraceFormat::unknown, "tar archive");
+  if (starts_with(head, "PK\x03\x04")) return known(TraceFormat::unknown, "zip archive");
+  if (starts_with(head, "\x28\xb5\x2f\xfd")) return known(TraceFormat::unknown, "zstd file");
   if (starts_with(head, "\xef\xbb\xbf")) head.remove_prefix(3);
   const std::size_t first = head.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return known(TraceFormat::unknown, "blank file");

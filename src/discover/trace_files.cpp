@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <regex>
+#include <vector>
 
 #include "discover/find_companions.hpp"
 #include "discover/host_map.hpp"
 #include "discover/names.hpp"
+#include "discover/pack_input.hpp"
 #include "discover/runs.hpp"
 #include "discover/sniff.hpp"
+#include "discover/walk.hpp"
 
 namespace ccl {
 namespace {
@@ -24,6 +29,10 @@ Problem problem(Code code, std::string file, std::string detail = {}, std::int64
 bool wanted(TraceFormat format, const std::string& mode) {
   const bool nsys = format == TraceFormat::nsys_sqlite || format == TraceFormat::nsys_jsonlines;
   return mode == "torch" ? !nsys : mode == "nsys" ? nsys : true;
+}
+
+bool is_packed(const std::string& what) {
+  return what == "tar archive" || what == "zip archive" || what == "zstd file";
 }
 
 /// Sorts the files into traces and the rest, and words the rest.
@@ -83,6 +92,9 @@ class Sieve {
   }
 
   bool saw_report() const { return others_.count("Nsight Systems report") > 0; }
+  bool saw_packed() const {
+    return std::any_of(others_.begin(), others_.end(), [](const auto& kind) { return is_packed(kind.first); });
+  }
 
  private:
   Candidate candidate(const FoundFile& file, const Sniffed& found, const std::string& lead) {
@@ -109,6 +121,8 @@ class Sieve {
     if (found.what == "Nsight Systems report")
       problems_.add(problem(Code::unknown_format, file.shown,
                             "Nsight Systems report: export it with nsys export --type sqlite FILE"));
+    else if (is_packed(found.what))
+      problems_.add(problem(Code::unknown_format, file.shown, found.what + ": unpack it first"));
     else if (has_trace_like_name(file.shown))
       problems_.add(problem(Code::unknown_format, file.shown, found.what));
   }
@@ -141,8 +155,9 @@ std::string folders_text(const std::vector<std::string>& folders) {
     message += " (there is no file)";
   else
     message += " (found " + sieve.others() + ")";
-  message += sieve.saw_report() ? " export reports with: nsys export --type sqlite FILE"
-                                : " give the folder that holds the profiler's .json or .json.gz files";
+  message += sieve.saw_report()   ? " export reports with: nsys export --type sqlite FILE"
+             : sieve.saw_packed() ? " unpack archives first"
+                                  : " give the folder that holds the profiler's .json or .json.gz files";
   throw FatalError(ExitCode::bad_request, message);
 }
 
@@ -162,6 +177,7 @@ Input find_input(const Config& config, const CanRead& can_read, Problems& proble
   if (candidates.empty()) fail_without_traces(config, tree, sieve);
   Input input;
   input.root = tree.root;
+  number_folders_as_iterations(candidates, config.input.folders);
   select_run(candidates, config.input, input);
   for (Candidate& c : candidates) input.files.push_back(std::move(c.file));
   const std::int64_t world = guess_world_size(sieve, input.files);
@@ -172,6 +188,17 @@ Input find_input(const Config& config, const CanRead& can_read, Problems& proble
     input.host_map = parse_host_map(*text, config.input.host_map);
   }
   return input;
+}
+
+Input find_input_together(const Config& config, const CanRead& can_read, const Comm& comm, Problems& problems) {
+  Bytes packed;
+  together(comm, [&] {
+    if (!comm.is_first()) return;
+    Input found = find_input(config, can_read, problems);
+    share_out(found.files, comm.num_workers());
+    packed = pack(found);
+  });
+  return unpack_input(comm.broadcast(std::move(packed)));
 }
 
 }  // namespace ccl

@@ -150,6 +150,8 @@ FileTree walk(const std::vector<std::string>& folders, Problems& problems) {
   return tree;
 }
 
+std::string absolute_path(const std::string& name) { return normal(name).string(); }
+
 std::string_view file_name(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
 
 bool has_trace_like_name(std::string_view name) {

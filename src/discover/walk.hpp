@@ -26,6 +26,8 @@ struct FileTree {
 /// Code::unreadable_file. Throws FatalError(bad_request) if a named folder does not exist.
 FileTree walk(const std::vector<std::string>& folders, Problems& problems);
 
+/// A path as FoundFile::path begins: absolute, without "." and ".." and trailing '/'.
+std::string absolute_path(const std::string& name);
 /// Last part of a path.
 std::string_view file_name(std::string_view path);
 /// Whether the name alone suggests a trace: .json .json.gz .gz .sqlite .pickle (any case), or .jsonl.

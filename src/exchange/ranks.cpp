@@ -40,7 +40,8 @@ void settle_expected(const Workload& workload, Ranks& ranks, Problems& problems)
   std::sort(present.begin(), present.end());
   present.erase(std::unique(present.begin(), present.end()), present.end());
   const std::int64_t highest = present.empty() ? 0 : std::int64_t{present.back()} + 1;
-  ranks.expected = ranks.world_size > 0 ? ranks.world_size : workload.mesh.known() ? workload.mesh.world() : highest;
+  const std::int64_t mesh = workload.mesh.known() ? workload.mesh.world() : -1;
+  ranks.expected = ranks.world_size > 0 ? ranks.world_size : std::max(mesh, highest);
   for (std::int32_t rank = 0; rank < ranks.expected; ++rank)
     if (!std::binary_search(present.begin(), present.end(), rank)) ranks.missing.push_back(rank);
   if (ranks.missing.empty()) return;

@@ -26,10 +26,13 @@ TEST(Names, RankOfEveryKnownLayout) {
       {"dp0_pp0_tp0_dcp0_ep0_rank7.1762.pt.trace.json.gz", 7},
       {"1738-TP-3.trace.json.gz", 3},
       {"rank_7/trace.json", 7},
+      {"worker3_step_12.1694128201557.pt.trace.json", 3},
+      {"worker0.1694.pt.trace.json.gz", 0},
       {"Rank000002_trace.json", 2},
       // and where there is none
       {"1738-TP-3-DP-1-PP-0.trace.json.gz", -1},
       {"node01_4711.1762345.pt.trace.json", -1},
+      {"worker3_4711.1762345.pt.trace.json", -1},
       {"frank3.json", -1},
       {"step_based_trace_2543932.json.gz", -1},
       {"gaunernst_bert-small-uncased__1016001.json.gz", -1},
@@ -106,6 +109,8 @@ TEST(Names, HostOfTensorBoardNames) {
   EXPECT_EQ(read("gpu-node07.cluster_4711.1762345678.pt.trace.json.gz").host, "gpu-node07.cluster");
   EXPECT_EQ(read("node_a_12.99.pt.trace.json").host, "node_a");
   EXPECT_EQ(read("rank0_12.99.pt.trace.json").host, "");
+  EXPECT_EQ(read("worker3_4711.99.pt.trace.json").host, "worker3");
+  EXPECT_EQ(read("worker3_step_12.99.pt.trace.json").host, "");
   EXPECT_EQ(read("rank_0003_iter_5.pt.trace.json").host, "");
 }
 

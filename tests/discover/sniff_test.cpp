@@ -51,6 +51,8 @@ TEST(Sniff, UnknownThingsHaveAName) {
   EXPECT_EQ(sniff_content("%PDF-1.5", "a.pdf").what, "PDF");
   EXPECT_EQ(sniff_content("NVTX\x01", "node0.nsys-rep").what, "Nsight Systems report");
   EXPECT_EQ(sniff_content(" \n ", "a.json").what, "blank file");
+  EXPECT_EQ(sniff_content("PK\x03\x04", "a.zip").what, "zip archive");
+  EXPECT_EQ(sniff_content(std::string(257, 'x') + "ustar 0", "a.tar").what, "tar archive");
 }
 
 TEST(Sniff, NameDoesNotDecide) {

@@ -135,6 +135,28 @@ TEST(TraceFiles, IterationFolderAloneKeepsItsNumber) {
   EXPECT_EQ(input.run, ".");
 }
 
+TEST(TraceFiles, SeveralFoldersWithTheSameRanksAreIterations) {
+  const TempTree tree;
+  for (const char* name : {"p10/rank0.json", "p10/rank1.json", "p9/rank0.json", "n0/rank4.json", "n1/rank5.json"})
+    tree.add(name, kineto);
+  Config config = config_for(tree);
+  config.input.folders = {tree.path("p10"), tree.path("p9/")};
+  Problems problems;
+  const Input iterations = find_input(config, kineto_only, problems);
+  EXPECT_THAT(shown(iterations), ElementsAre("p9/rank0.json", "p10/rank0.json", "p10/rank1.json"));
+  EXPECT_EQ(iterations.files[0].iteration, 0);
+  EXPECT_EQ(iterations.files[2].iteration, 1);
+  EXPECT_EQ(iterations.files[2].iteration_label, "p10");
+  config.input.folders = {tree.path("n0"), tree.path("n1")};
+  EXPECT_EQ(find_input(config, kineto_only, problems).files[1].iteration, -1);
+}
+
+TEST(TraceFiles, ArchivesAreToBeUnpacked) {
+  const TempTree tree;
+  tree.add("traces.zip", "PK\x03\x04");
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("1 x zip archive) unpack archives first"));
+}
+
 TEST(TraceFiles, NothingUsableIsOneLine) {
   const TempTree tree;
   EXPECT_THAT(message_of(config_for(tree)), HasSubstr("(there is no file)"));

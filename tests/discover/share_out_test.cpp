@@ -1,0 +1,32 @@
+#include <gtest/gtest.h>
+
+#include "discover/discover.hpp"
+
+namespace ccl {
+namespace {
+
+std::vector<std::int32_t> owners(const std::vector<std::int64_t>& sizes, int workers) {
+  std::vector<TraceFile> files(sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) files[i].bytes = sizes[i];
+  share_out(files, workers);
+  std::vector<std::int32_t> result;
+  for (const TraceFile& file : files) result.push_back(file.owner);
+  return result;
+}
+
+using Owners = std::vector<std::int32_t>;
+
+TEST(ShareOut, LongestFirstOntoTheLeastLoaded) {
+  EXPECT_EQ(owners({10, 70, 40, 30}, 2), (Owners{0, 0, 1, 1}));
+  EXPECT_EQ(owners({5, 5, 5, 5}, 2), (Owners{0, 1, 0, 1}));
+}
+
+TEST(ShareOut, MoreWorkersThanFilesAndNoFiles) {
+  EXPECT_EQ(owners({1, 2}, 5), (Owners{1, 0}));
+  EXPECT_TRUE(owners({}, 3).empty());
+}
+
+TEST(ShareOut, OneWorkerGetsAll) { EXPECT_EQ(owners({3, 1, 2}, 1), (Owners{0, 0, 0})); }
+
+}  // namespace
+}  // namespace ccl
