@@ -98,17 +98,18 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   ReadOptions options;
   options.window_bytes = config.window_bytes;
   options.classifier = &classifier;
-  bool segments = false;
+  bool segments = false, records = false;
   for (const auto& metric : metrics) {
     options.wants.unite(metric->info().wants);
     segments |= metric->info().needs_segments;
+    records |= metric->info().needs_matching || metric->info().needs_records;
   }
   std::int64_t total_bytes = 0;
   for (const TraceFile& file : input.files) total_bytes += file.bytes;
   progress.total(static_cast<std::int64_t>(input.files.size()), total_bytes);
 
   const LocalContext context{config, input.workload, classifier, strings};
-  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, any_needs_matching(metrics)};
+  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records};
   Readers readers;
   for (const std::int32_t number : own_files(input, comm.worker())) {
     const TraceFile& file = input.files[static_cast<std::size_t>(number)];

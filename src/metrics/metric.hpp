@@ -49,7 +49,8 @@ struct MetricInfo {
   PageSection section = PageSection::further;
   std::vector<std::string> aliases;  // older names that --metric accepts
   Wants wants;                       // of the reader
-  bool needs_matching = false;
+  bool needs_matching = false;       // matched() or the clock is used; implies records
+  bool needs_records = false;        // closing() looks at records
   bool needs_segments = false;       // closing() looks at segments
 };
 

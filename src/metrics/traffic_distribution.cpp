@@ -27,7 +27,8 @@ struct TrafficDistribution {
             .needs = "communication kernels with message sizes (PyTorch 2.2 and newer write them)",
             .section = PageSection::traffic,
             .aliases = {},
-            .wants = {}};
+            .wants = {},
+            .needs_records = true};
   }
   using Tables = traffic::Tables;
 
