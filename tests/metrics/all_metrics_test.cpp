@@ -1,0 +1,187 @@
+// What every registered metric must keep, whatever it measures.
+#include "metrics/all_metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "support/small_run.hpp"
+
+namespace ccl::test {
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+const std::filesystem::path source = CCL_SOURCE_DIR;
+
+// Six ranks on two hosts with two groups and three steps; sizes and times differ everywhere, some sizes are unknown.
+SmallRun synthetic_run() {
+  std::mt19937 random(5);
+  const auto some = [&](std::int64_t most) { return 1 + static_cast<std::int64_t>(random()) % most; };
+  SmallRun run;
+  for (std::int32_t rank = 0; rank < 6; ++rank) {
+    TraceBuilder builder;
+    builder.iteration(10).rank(rank);
+    builder.group("dp", "mesh_dp", {0, 1, 2, 3, 4, 5}, -1, Dimension::dp);
+    builder.group(rank < 3 ? "tp0" : "tp1", "mesh_tp", rank < 3 ? std::vector{0, 1, 2} : std::vector{3, 4, 5}, -1,
+                  Dimension::tp);
+    for (std::int64_t step = 0; step < 3; ++step) {
+      const std::int64_t t = step * 10000;
+      builder.step(step, t, t + 9000);
+      builder.stream(7).kernel("gemm", t + some(100), some(4000)).copy("Memcpy HtoD", 64, t + 5000, some(500));
+      builder.stream(8).collective(CollectiveOp::all_gather, "dp", 6 * some(1000), t + 200 + some(50), some(2000));
+      builder.collective(CollectiveOp::all_to_allv, rank < 3 ? "tp0" : "tp1", 3 * some(500), t + 3000, some(900));
+      builder.splits({some(9), some(9), some(9)});
+      builder.collective(CollectiveOp::all_reduce, "dp", step == 2 ? -1 : some(800), t + 6000, some(2000));
+      builder.collective(rank % 2 == 0 ? CollectiveOp::send : CollectiveOp::recv, "dp", 512, t + 8500, some(300));
+      builder.peer(rank ^ 1);
+    }
+    builder.device(1).kernel("gemm", 100, some(300));
+    run.add(builder.build(), rank < 3 ? "a" : "b");
+  }
+  run.clock.hosts[1].offset_ns = 40;
+  run.clock.residual_ns = 1;
+  return run;
+}
+
+// Everything of a result that reaches a user.
+std::string everything(const MetricResult& result) {
+  std::string all = std::string(to_text(result.report.status)) + result.report.reason + "\n" +
+                    std::to_string(result.report.ranks_covered);
+  for (const auto* tables : {&result.tables, &result.report.extra_tables})
+    for (const ResultTable& t : *tables) {
+      all += "\n" + t.name + " " + std::to_string(t.rows_count) + " ";
+      all.append(reinterpret_cast<const char*>(t.packed.data()), t.packed.size());
+    }
+  for (const Headline& line : result.report.headlines)
+    all += "\n" + line.name + " " + std::to_string(line.value) + line.text;
+  for (const auto* lines : {&result.report.page, &result.report.details})
+    for (const std::string& line : *lines) all += "\n" + line;
+  return all;
+}
+
+TEST(AllMetrics, WhoMeasuredWhichRankDoesNotMatter) {
+  for (const MetricInfo& info : metric_list()) {
+    SmallRun run = synthetic_run();
+    const std::string alone = everything(run.result(info.name));
+    for (const std::size_t workers : {2U, 3U, 5U, 8U})
+      for (const unsigned seed : {1U, 2U, 3U})
+        EXPECT_EQ(everything(run.result(info.name, workers, seed)), alone) << info.name << " on " << workers;
+  }
+}
+
+TEST(AllMetrics, TheSyntheticRunGivesEachAValue) {
+  for (const MetricInfo& info : metric_list()) {
+    SmallRun run = synthetic_run();
+    const MetricResult result = run.result(info.name);
+    EXPECT_TRUE(result.report.status == Status::ok || result.report.status == Status::partial)
+        << info.name << ": " << result.report.reason;
+    EXPECT_EQ(result.report.ranks_covered, 6) << info.name;
+    EXPECT_FALSE(result.report.details.empty()) << info.name;
+  }
+}
+
+TEST(AllMetrics, NothingInIsAbsentNotZero) {
+  for (const MetricInfo& info : metric_list()) {
+    SmallRun run;
+    const MetricResult result = run.result(info.name);
+    EXPECT_TRUE(result.report.status == Status::absent || result.report.status == Status::not_applicable) << info.name;
+    EXPECT_FALSE(result.report.reason.empty()) << info.name;
+    for (const Headline& line : result.report.headlines) EXPECT_FALSE(line.value == 0) << info.name << " " << line.name;
+  }
+}
+
+TEST(AllMetrics, LinesFitThePageAndNumbersHaveUnits) {
+  static const std::set<std::string> units{"ns", "bytes", "count", "ratio", "ppb", "rank"};
+  for (const MetricInfo& info : metric_list()) {
+    SmallRun run = synthetic_run();
+    const MetricResult result = run.result(info.name);
+    for (const std::string& line : result.report.page) EXPECT_LE(line.size(), 100U) << line;
+    for (const Headline& line : result.report.headlines)
+      EXPECT_TRUE(units.contains(line.name.substr(line.name.rfind('_') + 1))) << info.name << " " << line.name;
+  }
+}
+
+TEST(AllMetrics, NamesAndAliasesAreUniqueAndEverythingIsExplained) {
+  std::set<std::string> names;
+  for (const MetricInfo& info : metric_list()) {
+    EXPECT_TRUE(names.insert(info.name).second) << info.name;
+    for (const std::string& alias : info.aliases) EXPECT_TRUE(names.insert(alias).second) << alias;
+    EXPECT_TRUE(info.question.ends_with("?")) << info.name;
+    EXPECT_FALSE(info.definition.empty() || info.needs.empty()) << info.name;
+  }
+}
+
+TEST(AllMetrics, KeysComeFirstAndAreUniqueInRows) {
+  const std::vector<std::string> order{"iteration", "step", "rank", "device", "replica"};
+  for (const MetricInfo& info : metric_list()) {
+    SmallRun run = synthetic_run();
+    const MetricResult result = run.result(info.name);
+    for (const ResultTable& t : result.tables) {
+      if (t.name != "rows") continue;
+      std::vector<std::string> keys;
+      for (const ColumnInfo& c : t.columns)
+        if (std::find(order.begin(), order.end(), c.name) != order.end()) keys.push_back(c.name);
+      std::set<std::vector<std::int64_t>> seen;
+      for (std::int64_t row = 0; row < t.rows_count; ++row) {
+        std::vector<std::int64_t> key;
+        for (const std::string& k : keys) key.push_back(std::get<std::int64_t>(cell_at(t, row, k)));
+        EXPECT_TRUE(seen.insert(key).second) << info.name;
+      }
+      for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(t.columns[i].name, keys[i]) << info.name;
+      for (const ColumnInfo& c : t.columns) EXPECT_FALSE(c.description.empty()) << info.name << " " << c.name;
+    }
+  }
+}
+
+TEST(AllMetrics, EveryMetricFileIsRegisteredAndTested) {
+  std::set<std::string> registered;
+  for (const MetricInfo& info : metric_list()) registered.insert(info.name);
+  std::set<std::string> written;
+  for (const auto& file : std::filesystem::directory_iterator(source / "src" / "metrics")) {
+    if (file.path().extension() != ".cpp" || text_of(file.path()).find("return define_metric<") == std::string::npos)
+      continue;
+    const std::string name = file.path().stem().string();
+    written.insert(name);
+    EXPECT_TRUE(std::filesystem::exists(source / "tests" / "metrics" / (name + "_test.cpp"))) << name << " has no test";
+  }
+  EXPECT_EQ(written, registered) << "one file per metric, called by its name, with a line in all_metrics.cpp";
+}
+
+TEST(AllMetrics, UnknownNamesGetASuggestion) {
+  try {
+    start_metrics({"iter_tme"});
+    FAIL() << "accepted";
+  } catch (const FatalError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
+    EXPECT_NE(std::string(error.what()).find("Did you mean 'iter_time'?"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(start_metrics({"Overlap", "TIMELINE"}).size(), 2U);
+  EXPECT_EQ(start_metrics({}).size(), metric_list().size());
+}
+
+TEST(AllMetrics, TracesThatWereLeftOutLeaveNoRows) {
+  auto metric = std::move(start_metrics({"iter_time"}).front());
+  SmallRun run;
+  const RankTrace trace = TraceBuilder().rank(0).step(0, 0, 10).kernel("gemm", 0, 5).build();
+  const Classifier classifier(merged_settings("kernels", Config()));
+  StringTable strings;
+  Config config;
+  Workload workload;
+  metric->local(trace, {config, workload, classifier, strings});
+  Metric::BatchKey dropped;
+  dropped.keep = false;
+  metric->settle(std::span(&dropped, 1));
+  const Bytes packed = metric->pack();
+  ByteReader rows(packed);
+  EXPECT_EQ(rows.value<std::uint64_t>(), 0U);
+}
+
+}  // namespace
+}  // namespace ccl::test

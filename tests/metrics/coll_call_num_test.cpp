@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include "support/small_run.hpp"
+
+namespace ccl::test {
+namespace {
+
+RankTrace rank_of_two(std::int32_t rank, int gathers) {
+  TraceBuilder builder;
+  builder.rank(rank).step(1, 0, 1000).step(2, 1000, 2000).group("dp", "mesh_dp", {0, 1}, -1, Dimension::dp);
+  builder.slice(SliceKind::user_annotation, "nccl:all_gather", 100, 200);
+  for (int i = 0; i < gathers; ++i) builder.collective(CollectiveOp::all_gather, "dp", 64, 100 + 10 * i, 5);
+  builder.collective(CollectiveOp::all_reduce, "dp", 64, 1100, 5);
+  builder.collective(CollectiveOp::all_reduce, "dp", 64, 5, 1, not_launched).without_arguments();
+  return builder.build();
+}
+
+TEST(CollCallNum, CountsKernelsOfStepsAndNothingElse) {
+  SmallRun run;
+  run.add(rank_of_two(0, 3)).add(rank_of_two(1, 3));
+  const MetricResult result = run.result("coll_call_num");
+  ASSERT_EQ(table(result, "rows").rows_count, 4);
+  EXPECT_EQ(integer_at(result, "rows", 0, "calls_count"), 3);
+  EXPECT_EQ(integer_at(result, "rows", 2, "calls_count"), 1) << "step 2";
+  EXPECT_DOUBLE_EQ(headline(result, "calls_per_step_count"), 2);
+  EXPECT_DOUBLE_EQ(headline(result, "calls_per_step_rank_0_count"), 2);
+}
+
+TEST(CollCallNum, TheWholeFileHasTheKernelsOfNoStep) {
+  SmallRun run;
+  run.add(rank_of_two(0, 3));
+  const MetricResult result = run.result("coll_call_num");
+  EXPECT_EQ(integer_at(result, "whole", 0, "calls_count"), 5);
+  EXPECT_EQ(integer_at(result, "whole", 0, "outside_count"), 1);
+  EXPECT_EQ(integer_at(result, "whole", 0, "with_arguments_count"), 4);
+  EXPECT_EQ(integer_at(result, "by_group", 0, "step"), -1);
+}
+
+TEST(CollCallNum, ACollectiveOfTwoRanksIsOneCollective) {
+  SmallRun run;
+  run.add(rank_of_two(0, 3)).add(rank_of_two(1, 2));
+  const MetricResult result = run.result("coll_call_num");
+  // Two of the all-gathers, the all-reduce, and the kernel without arguments outside every step.
+  EXPECT_EQ(headline(result, "collectives_count"), 4);
+  EXPECT_EQ(integer_at(result, "logical", 1, "members_count"), 4);
+}
+
+TEST(CollCallNum, PartsTellOperationDimensionAndGroup) {
+  SmallRun run;
+  run.add(rank_of_two(0, 3));
+  const MetricResult result = run.result("coll_call_num");
+  EXPECT_EQ(text_at(result, "by_group", 1, "op"), "all_gather");
+  EXPECT_EQ(text_at(result, "by_group", 1, "dimension"), "dp");
+  EXPECT_EQ(integer_at(result, "by_group", 1, "group"), 0);
+  EXPECT_NE(page_of(result).find("2 communication kernels per step and rank (rank 0: 2): 0.5 all_reduce, 1.5 all_gather"),
+            std::string::npos)
+      << page_of(result);
+}
+
+TEST(CollCallNum, NoCommunicationIsNotApplicable) {
+  SmallRun run;
+  run.add(TraceBuilder().rank(0).step(0, 0, 10).kernel("gemm", 0, 5).build());
+  EXPECT_EQ(run.result("coll_call_num").report.status, Status::not_applicable);
+}
+
+}  // namespace
+}  // namespace ccl::test

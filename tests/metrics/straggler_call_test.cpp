@@ -1,0 +1,64 @@
+#include "metrics/straggler_call.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ccl {
+namespace {
+
+std::vector<std::pair<StepId, std::int64_t>> steps(const std::vector<std::int64_t>& blame) {
+  std::vector<std::pair<StepId, std::int64_t>> out;
+  for (std::size_t i = 0; i < blame.size(); ++i) out.push_back({{10, static_cast<std::int64_t>(i)}, blame[i]});
+  return out;
+}
+
+RankBlame rank(std::int32_t number, std::int64_t blame_ns, std::int64_t last_count = 10) {
+  RankBlame out;
+  out.rank = RankId(number);
+  out.blame_ns = blame_ns;
+  out.last_count = last_count;
+  out.periods_ns = 10000;
+  return out;
+}
+
+TEST(StragglerCall, TheLargestBlameAtOnePercentStandsOut) {
+  const StragglerCall call = call_straggler({rank(0, 20), rank(1, 100), rank(2, 99)}, 0);
+  EXPECT_EQ(call.largest, 1U);
+  EXPECT_TRUE(call.stands_out);
+  EXPECT_DOUBLE_EQ(call.share_of_period, 0.01);
+  EXPECT_FALSE(call_straggler({rank(0, 20), rank(1, 99)}, 0).stands_out);
+}
+
+TEST(StragglerCall, TiesGoToTheLowestRank) {
+  EXPECT_EQ(call_straggler({rank(0, 5), rank(1, 500), rank(2, 500)}, 0).largest, 1U);
+}
+
+TEST(StragglerCall, TwiceIsChanceThreeTimesIsNot) {
+  EXPECT_FALSE(call_straggler({rank(1, 500, 2)}, 0).stands_out);
+  EXPECT_TRUE(call_straggler({rank(1, 500, 3)}, 0).stands_out);
+}
+
+TEST(StragglerCall, BlameWithinTheClockErrorIsNoClaim) {
+  EXPECT_FALSE(call_straggler({rank(1, 500, 10)}, 25).stands_out);
+  EXPECT_TRUE(call_straggler({rank(1, 501, 10)}, 25).stands_out);
+  EXPECT_TRUE(call_straggler({rank(1, 500, 10)}, -1).stands_out) << "an unknown error limits nothing";
+}
+
+TEST(StragglerCall, WithoutAPeriodNobodyIsCalled) {
+  RankBlame unknown = rank(1, 500);
+  unknown.periods_ns = 0;
+  EXPECT_FALSE(call_straggler({unknown}, 0).stands_out);
+}
+
+TEST(StragglerCall, OnsetIsWhereTheBlameStaysHigh) {
+  EXPECT_EQ(onset_of(steps({1, 2, 1, 9, 1, 8, 9, 9})), (StepId{10, 5})) << "the peak in step 3 does not stay";
+  EXPECT_EQ(onset_of(steps({0, 0, 0, 0, 5, 6})), (StepId{10, 4}));
+}
+
+TEST(StragglerCall, OnsetBeforeTheThirdStepIsUnknown) {
+  EXPECT_FALSE(onset_of(steps({9, 9, 9, 9, 9})).has_value()) << "late all the time";
+  EXPECT_FALSE(onset_of(steps({0, 0, 9, 9, 9})).has_value());
+  EXPECT_FALSE(onset_of({}).has_value());
+}
+
+}  // namespace
+}  // namespace ccl

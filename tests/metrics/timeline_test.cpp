@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "metrics/timeline_bins.hpp"
+#include "support/small_run.hpp"
+
+namespace ccl::test {
+namespace {
+
+Intervals random_busy(std::mt19937& random) {
+  Intervals list;
+  for (int i = 0; i < 30; ++i) {
+    const auto start = static_cast<std::int64_t>(100 + random() % 800);
+    list.push_back({start, std::min<std::int64_t>(start + static_cast<std::int64_t>(random() % 40), 900)});
+  }
+  return merge_intervals(list);
+}
+
+std::int64_t sum_inside(const std::vector<std::int32_t>& values) {
+  std::int64_t total = 0;
+  for (const std::int32_t value : values) total += std::max(value, 0);
+  return total;
+}
+
+TEST(TimelineBins, SumOverBinsIsTheWholeBudgetInsideTheCapture) {
+  std::mt19937 random(11);
+  for (const std::int64_t bins : {1, 7, 100, 1000, 5000}) {
+    const Intervals c = random_busy(random), k = random_busy(random), m = random_busy(random);
+    const Budget whole = budget(c, k, m, {100, 900});
+    const BinnedBudget binned = bin_budget(c, k, m, {100, 900}, equal_bins({0, 1003}, bins));
+    EXPECT_EQ(sum_inside(binned.compute_ns), whole.compute_ns) << bins;
+    EXPECT_EQ(sum_inside(binned.communication_ns), whole.communication_ns) << bins;
+    EXPECT_EQ(sum_inside(binned.overlap_ns), whole.overlap_ns) << bins;
+    EXPECT_EQ(sum_inside(binned.memory_only_ns), whole.memory_only_ns) << bins;
+    EXPECT_EQ(sum_inside(binned.idle_ns), whole.idle_ns) << bins;
+  }
+}
+
+TEST(TimelineBins, OutsideTheCaptureNothingIsKnown) {
+  const Intervals k{{25, 30}};
+  const BinnedBudget binned = bin_budget({}, k, {}, {25, 45}, equal_bins({0, 60}, 6));
+  EXPECT_EQ(binned.compute_ns, (std::vector<std::int32_t>{-1, -1, 5, 0, 0, -1}));
+  EXPECT_EQ(binned.idle_ns, (std::vector<std::int32_t>{-1, -1, 0, 10, 5, -1}));
+}
+
+TEST(TimelineBins, BinsAreOfEqualIntegerWidthAndCoverTheSpan) {
+  const TimeBins bins = equal_bins({50, 1053}, 1000);
+  EXPECT_EQ(bins.width_ns, 2);
+  EXPECT_EQ(bins.edges().size(), 1001U);
+  EXPECT_EQ(bins.edges().front(), 50);
+  EXPECT_GE(bins.edges().back(), 1053);
+}
+
+TEST(TimelineBins, LongCapturesGetMoreBinsSoThatCellsFit) {
+  const std::int64_t day_ns = 86'400'000'000'000;
+  const TimeBins bins = equal_bins({0, day_ns}, 10);
+  EXPECT_LE(bins.width_ns, INT32_MAX);
+  EXPECT_GE(bins.edge_ns(bins.count), day_ns);
+  const Intervals k{{0, day_ns}};
+  EXPECT_EQ(sum_inside(bin_budget({}, k, {}, {0, day_ns}, bins).compute_ns), day_ns);
+}
+
+SmallRun two_hosts() {
+  SmallRun run;
+  run.config.timeline_bins = 10;
+  run.add(TraceBuilder().iteration(3).rank(0).kernel("gemm", 0, 50).collective(CollectiveOp::all_reduce, "", 8, 50, 50).build(),
+          "a");
+  run.add(TraceBuilder().iteration(3).rank(1).kernel("gemm", 1000, 50).device(1).kernel("gemm", 1050, 20).build(), "b");
+  run.clock.hosts[1].offset_ns = -1000;
+  return run;
+}
+
+const ResultMatrix& matrix(const SmallRun& run, const std::string& path) {
+  for (const ResultMatrix& found : run.matrices)
+    if (found.path == path) return found;
+  throw std::logic_error("no matrix " + path);
+}
+
+TEST(Timeline, RowsAreRanksAndDevicesOnTheCorrectedClock) {
+  SmallRun run = two_hosts();
+  const MetricResult result = run.result("timeline");
+  const ResultMatrix& compute = matrix(run, "/timeline/iteration_3/compute_ns");
+  ASSERT_EQ(compute.rows_total, 3);
+  EXPECT_EQ(compute.row_numbers, (std::vector<std::int64_t>{0, 1, 2}));
+  ASSERT_EQ(compute.columns_count, 10);
+  const std::vector<std::int32_t> rank_0{10, 10, 10, 10, 10, 0, 0, 0, 0, 0};
+  const std::vector<std::int32_t> rank_1_gpu_0{10, 10, 10, 10, 10, 0, 0, -1, -1, -1};
+  const std::vector<std::int32_t> rank_1_gpu_1{0, 0, 0, 0, 0, 10, 10, -1, -1, -1};
+  const auto row = [&](int r) {
+    return std::vector<std::int32_t>(compute.values.begin() + 10 * r, compute.values.begin() + 10 * r + 10);
+  };
+  EXPECT_EQ(row(0), rank_0);
+  EXPECT_EQ(row(1), rank_1_gpu_0);
+  EXPECT_EQ(row(2), rank_1_gpu_1);
+  ASSERT_EQ(result.report.vectors.size(), 4U);
+  EXPECT_EQ(result.report.vectors[0].path, "/timeline/iteration_3/bin_edges_ns");
+  EXPECT_EQ(result.report.vectors[1].values, (std::vector<std::int64_t>{0, 1, 1}));
+  EXPECT_EQ(result.report.vectors[2].values, (std::vector<std::int64_t>{0, 0, 1}));
+  EXPECT_TRUE(result.report.page.empty());
+}
+
+TEST(Timeline, EveryWorkerKnowsWhereItsRowsBelong) {
+  SmallRun alone = two_hosts(), many = two_hosts();
+  (void)alone.result("timeline");
+  (void)many.result("timeline", 5, 4);
+  std::vector<std::pair<std::int64_t, std::int32_t>> cells[2];
+  for (const SmallRun* run : {&alone, &many})
+    for (const ResultMatrix& m : run->matrices)
+      if (m.path == "/timeline/iteration_3/idle_ns")
+        for (std::size_t i = 0; i < m.values.size(); ++i)
+          cells[run == &many].push_back({m.row_numbers[i / 10] * 10 + static_cast<std::int64_t>(i % 10), m.values[i]});
+  for (auto& list : cells) std::sort(list.begin(), list.end());
+  EXPECT_EQ(cells[0], cells[1]);
+  EXPECT_EQ(cells[0].size(), 30U);
+}
+
+}  // namespace
+}  // namespace ccl::test
