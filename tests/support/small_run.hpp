@@ -38,6 +38,7 @@ class SmallRun {
     entry.rank = trace.rank;
     entry.host = host;
     entry.host_index = host_row(host);
+    entry.host_source = HostSource::content;
     entry.facts.steps = trace.steps;
     entry.facts.devices = trace.devices;
     entry.facts.gpu_events_count = static_cast<std::int64_t>(trace.events.size());
