@@ -1,0 +1,28 @@
+// The parts of split_events (event_splitter.hpp): byte by byte, and 64 bytes at a time with vector instructions that
+// are chosen at run time.
+#pragma once
+#include "parse/event_splitter.hpp"
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define CCL_SPLIT_X86 1
+#endif
+
+namespace ccl {
+
+/// White space, control characters, and { } [ ] , : — what may stand beside a quote outside a string.
+inline bool is_split_separator(char c) {
+  return static_cast<unsigned char>(c) <= ' ' || c == ',' || c == ':' || c == '{' || c == '}' || c == '[' || c == ']';
+}
+
+/// Scans bytes until `to` or a stop; returns the first byte not scanned. At most one span per two bytes.
+std::size_t split_bytes(const char* window, std::size_t from, std::size_t to, SplitState& state, EventSpan* spans,
+                        std::size_t& count, SplitStop& stop);
+
+/// Scan whole blocks while they fit before `to`, nothing in them is odd (else the state is the one before that block)
+/// and at most `room` spans are added; return the first byte not scanned.
+std::size_t split_blocks_avx2(const char* window, std::size_t from, std::size_t to, SplitState& state,
+                              EventSpan* spans, std::size_t room, std::size_t& count);
+std::size_t split_blocks_avx512(const char* window, std::size_t from, std::size_t to, SplitState& state,
+                                EventSpan* spans, std::size_t room, std::size_t& count);
+
+}  // namespace ccl

@@ -1,0 +1,199 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "parse/byte_source.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::size_t compressed_bytes = std::size_t{256} << 10;
+
+/// What the inflating thread has put into one window memory, from `front` on. The bytes before are room for what the
+/// reader kept of the window before, so that windows are never copied.
+struct Filled {
+  std::size_t size = 0;
+  std::int64_t file_bytes = 0, trailing_bytes = 0;
+  SourceStatus status = SourceStatus::more;
+  std::string error;
+};
+
+/// Two window memories go round: the thread fills one while the reader works in the other.
+class GzipSource final : public ByteSource {
+ public:
+  GzipSource(int fd, std::size_t window_bytes, SourceMemory& memory, std::unique_ptr<Inflater> inflater)
+      : fd_(fd), window_bytes_(window_bytes), room_(window_bytes < 4096 ? 4096 : window_bytes / 4), memory_(memory),
+        inflater_(std::move(inflater)) {
+    memory_.compressed.resize(compressed_bytes);
+    for (WindowMemory& window : memory_.windows) window.reserve(room_ + window_bytes_);
+    thread_ = std::thread([this] { inflate_all(); });
+  }
+  ~GzipSource() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+    ::close(fd_);
+  }
+  GzipSource(const GzipSource&) = delete;
+  GzipSource& operator=(const GzipSource&) = delete;
+
+  bool next(std::size_t keep_bytes) override {
+    const char* const kept = window_ + (size_ - keep_bytes);
+    if (status_ != SourceStatus::more) {
+      window_ += size_ - keep_bytes;
+      size_ = keep_bytes;
+      return false;
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return full_; });
+    WindowMemory& fresh = memory_.windows[filling_];
+    std::size_t front = room_;
+    if (keep_bytes > room_) {  // an event larger than the room: this one window moves up
+      fresh.reserve(keep_bytes + filled_.size);
+      std::memmove(fresh.data() + keep_bytes, fresh.data() + front, filled_.size);
+      front = keep_bytes;
+    }
+    window_ = fresh.data() + front - keep_bytes;
+    if (keep_bytes > 0) std::memcpy(window_, kept, keep_bytes);
+    size_ = keep_bytes + filled_.size;
+    file_bytes_ = filled_.file_bytes;
+    trailing_bytes_ = filled_.trailing_bytes;
+    status_ = filled_.status;
+    error_ = filled_.error;
+    const bool any = filled_.size > 0;
+    filling_ ^= 1;
+    full_ = false;
+    lock.unlock();
+    changed_.notify_all();
+    return any;
+  }
+
+ private:
+  void inflate_all() {
+    while (true) {
+      WindowMemory* window = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return stop_ || !full_; });
+        if (stop_) return;
+        window = &memory_.windows[filling_];
+      }
+      Filled filled = fill(window->data() + room_);
+      const bool over = filled.status != SourceStatus::more;
+      {
+        const std::lock_guard lock(mutex_);
+        filled_ = std::move(filled);
+        full_ = true;
+      }
+      changed_.notify_all();
+      if (over) return;
+    }
+  }
+
+  Filled fill(char* to) {
+    Filled filled;
+    while (filled.size < window_bytes_ && filled.status == SourceStatus::more) {
+      if (between_members_) {
+        if (used_ == got_ && !read_more(filled)) break;
+        if (!starts_member(filled)) break;
+      }
+      // Also without input: the inflater may hold back what had no room before.
+      const InflateStep step = inflater_->step(memory_.compressed.data() + used_, got_ - used_, to + filled.size,
+                                               window_bytes_ - filled.size);
+      used_ += step.consumed;
+      filled.size += step.produced;
+      if (step.status == InflateStatus::member_end) {
+        between_members_ = true;
+      } else if (step.status == InflateStatus::damaged) {
+        filled.status = SourceStatus::gzip_cut;
+      } else if (step.consumed == 0 && step.produced == 0 && !read_more(filled)) {
+        break;
+      }
+    }
+    filled.file_bytes = read_bytes_ - static_cast<std::int64_t>(got_ - used_);
+    return filled;
+  }
+
+  /// Appends compressed bytes behind the unused ones; at the end of the file sets the status and returns false.
+  bool read_more(Filled& filled) {
+    std::vector<char>& buffer = memory_.compressed;
+    std::memmove(buffer.data(), buffer.data() + used_, got_ - used_);
+    got_ -= used_;
+    used_ = 0;
+    const std::int64_t got = read_fully(fd_, buffer.data() + got_, buffer.size() - got_);
+    if (got < 0) {
+      filled.status = SourceStatus::unreadable;
+      filled.error = std::strerror(errno);
+      return false;
+    }
+    if (got == 0) {
+      filled.status = between_members_ && got_ == 0 ? SourceStatus::end : SourceStatus::gzip_cut;
+      return false;
+    }
+    got_ += static_cast<std::size_t>(got);
+    read_bytes_ += got;
+    return true;
+  }
+
+  /// Behind a member: another one, zeros that pad a tape or block, or bytes that are not gzip.
+  bool starts_member(Filled& filled) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(memory_.compressed[used_ + i]); };
+    if (got_ - used_ == 1 && byte(0) == 0x1f && first_member_done_) {
+      if (!read_more(filled)) {
+        filled.status = SourceStatus::end;
+        filled.trailing_bytes = 1;
+        return false;
+      }
+    }
+    if (!first_member_done_ || (got_ - used_ >= 2 && byte(0) == 0x1f && byte(1) == 0x8b)) {
+      inflater_->restart();
+      between_members_ = false;
+      first_member_done_ = true;
+      return true;
+    }
+    bool zeros = true;
+    do {
+      for (; used_ < got_; ++used_) {
+        zeros = zeros && byte(0) == 0;
+        if (!zeros) ++filled.trailing_bytes;
+      }
+    } while (read_more(filled));
+    if (filled.status == SourceStatus::gzip_cut) filled.status = SourceStatus::end;
+    return false;
+  }
+
+  int fd_;
+  std::size_t window_bytes_, room_;
+  SourceMemory& memory_;
+  std::unique_ptr<Inflater> inflater_;
+
+  // of the inflating thread
+  std::size_t used_ = 0, got_ = 0;
+  std::int64_t read_bytes_ = 0;
+  bool between_members_ = true, first_member_done_ = false;
+
+  // shared, under mutex_
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  unsigned filling_ = 0;
+  bool full_ = false, stop_ = false;
+  Filled filled_;
+  std::thread thread_;  // last: starts when all else is there
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> make_gzip_source(int fd, std::size_t window_bytes, SourceMemory& memory,
+                                             std::unique_ptr<Inflater> inflater) {
+  return std::make_unique<GzipSource>(fd, window_bytes, memory, std::move(inflater));
+}
+
+}  // namespace ccl

@@ -1,0 +1,168 @@
+#include "parse/kineto_arguments.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "parse/decimal.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace ccl {
+namespace {
+
+/// Whether a key that starts with "C (`Collective name`) comes in the rest of the arguments. Most kernels are compute
+/// and have none; this is all that is looked at behind their ids.
+bool may_have_collective(const char* at, const char* end) {
+#if defined(__SSE2__)
+  for (; end - at > 16; at += 16) {
+    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 1));
+    const __m128i hit = _mm_and_si128(_mm_cmpeq_epi8(first, _mm_set1_epi8('"')),
+                                      _mm_cmpeq_epi8(second, _mm_set1_epi8('C')));
+    if (_mm_movemask_epi8(hit) != 0) return true;
+  }
+#endif
+  for (; end - at > 1; ++at)
+    if (at[0] == '"' && at[1] == 'C') return true;
+  return false;
+}
+
+float parse_float(std::string_view text) {
+  const std::string copy(text.substr(0, 64));
+  char* end = nullptr;
+  const double value = std::strtod(copy.c_str(), &end);
+  return end == copy.c_str() || !std::isfinite(value) ? std::numeric_limits<float>::quiet_NaN()
+                                                      : static_cast<float>(value);
+}
+
+void read_shape(std::string_view key, std::string_view text, GpuArguments& out) {
+  float* const to = key == "blocks per SM"               ? &out.blocks_per_sm
+                    : key == "warps per SM"              ? &out.warps_per_sm
+                    : key == "est. achieved occupancy %" ? &out.occupancy_percent
+                                                         : nullptr;
+  if (to == nullptr) return;
+  if (!out.has_shape) {
+    out.has_shape = true;
+    out.blocks_per_sm = out.warps_per_sm = out.occupancy_percent = std::numeric_limits<float>::quiet_NaN();
+  }
+  *to = parse_float(text);
+}
+
+}  // namespace
+
+GpuArguments read_gpu_arguments(std::string_view arguments, ArgumentNeeds needs) {
+  GpuArguments out;
+  if (arguments.empty()) return out;
+  bool has_correlation = false;
+  for (JsonWalk walk(arguments); walk.next();) {
+    const std::string_view key = walk.key();
+    const std::string_view text = walk.value().text;
+    if (key == "stream") {
+      out.stream = parse_integer(text, std::numeric_limits<std::int64_t>::min());
+      out.has_stream = out.stream != std::numeric_limits<std::int64_t>::min();
+    } else if (key == "device") {
+      out.device = parse_integer(text, -1);
+    } else if (key == "correlation") {
+      out.correlation = parse_integer(text, 0);
+      has_correlation = true;
+    } else if (key == "External id") {
+      out.external_id = parse_integer(text, -1);
+    } else if (key == "bytes") {
+      out.bytes = parse_integer(text, -1);
+    } else if (key == "Collective name") {
+      out.has_collective = walk.value().present();
+    } else if (needs == ArgumentNeeds::all && text.size() < 32) {
+      read_shape(key, text, out);
+    }
+    if (needs == ArgumentNeeds::ids && has_correlation && out.has_stream && out.device >= 0 &&
+        !may_have_collective(walk.position(), arguments.data() + arguments.size()))
+      break;
+  }
+  return out;
+}
+
+LaunchArguments read_launch_arguments(std::string_view arguments) {
+  LaunchArguments out;
+  if (arguments.empty()) return out;
+  for (JsonWalk walk(arguments); walk.next();) {
+    if (walk.key() == "correlation") {
+      out.correlation = parse_integer(walk.value().text, 0);
+      if (out.correlation != 0) return out;
+    } else if (walk.key() == "External id") {
+      out.external_id = parse_integer(walk.value().text, -1);
+    }
+  }
+  return out;
+}
+
+std::int32_t read_sequence_number(std::string_view arguments) {
+  if (arguments.empty()) return -1;
+  const std::int64_t number = parse_integer(json_member(arguments, "Sequence number").text, -1);
+  return number < 0 || number > std::numeric_limits<std::int32_t>::max() ? -1 : static_cast<std::int32_t>(number);
+}
+
+CommunicationArguments read_communication_arguments(std::string_view arguments) {
+  CommunicationArguments out;
+  if (arguments.empty()) return out;
+  for (JsonWalk walk(arguments); walk.next();) {
+    const std::string_view key = walk.key();
+    const JsonValue& value = walk.value();
+    if (!value.present()) continue;
+    if (key == "Collective name") {
+      out.collective = value.text;
+      out.any = true;
+    } else if (key == "dtype") {
+      out.dtype = value.text;
+    } else if (key == "In msg nelems") {
+      out.in_elements = parse_integer(value.text, -1);
+    } else if (key == "Out msg nelems") {
+      out.out_elements = parse_integer(value.text, -1);
+    } else if (key == "Group size") {
+      out.group_size = parse_integer(value.text, -1);
+    } else if (key == "Process Group Name") {
+      out.group_name = value.text;
+    } else if (key == "Process Group Description") {
+      out.group_description = value.text;
+    } else if (key == "Process Group Ranks") {
+      out.members = value;
+    } else if (key == "In split size") {
+      out.in_split = value;
+    } else if (key == "Out split size") {
+      out.out_split = value;
+    } else if (key == "Seq") {
+      out.sequence = parse_integer(value.text, -1);
+    } else if (key == "Src Rank") {
+      out.source = parse_integer(value.text, -1);
+    } else if (key == "Dst Rank") {
+      out.destination = parse_integer(value.text, -1);
+    } else if (key == "External id") {
+      out.external_id = parse_integer(value.text, -1);
+    }
+  }
+  return out;
+}
+
+NumberList read_number_list(const JsonValue& value) {
+  NumberList out;
+  if (!value.present()) return out;
+  const std::string_view text = value.text;
+  out.cut = text.find("...") != std::string_view::npos;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if ((c < '0' || c > '9') && c != '-') {
+      ++at;
+      continue;
+    }
+    std::size_t end = at + 1;
+    while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+    const std::int64_t number = parse_integer(text.substr(at, end - at), std::numeric_limits<std::int64_t>::min());
+    if (number != std::numeric_limits<std::int64_t>::min()) out.numbers.push_back(number);
+    at = end;
+  }
+  return out;
+}
+
+}  // namespace ccl

@@ -1,0 +1,269 @@
+#include "parse/kineto_build.hpp"
+
+#include <algorithm>
+
+#include "parse/decimal.hpp"
+
+namespace ccl {
+namespace {
+
+// Times of events and the base of the clock are each kept below this, so that their sum fits 64 bits.
+constexpr std::int64_t largest_time_ns = std::int64_t{1} << 62;
+// Begin events that wait for their end are kept as text.
+constexpr std::size_t most_open_bytes = std::size_t{64} << 20;
+// ROCm traces without correlation are joined by External id; this keeps the two kinds of number apart.
+constexpr std::int64_t external_id_space = std::int64_t{1} << 62;
+
+bool fits(std::int64_t start_ns, std::int64_t dur_ns) {
+  return start_ns > -largest_time_ns && start_ns < largest_time_ns && dur_ns < largest_time_ns &&
+         start_ns + dur_ns < largest_time_ns;
+}
+
+std::int64_t join_key(std::int64_t correlation, std::int64_t external_id) {
+  if (correlation != 0) return correlation;
+  return external_id > 0 && external_id < external_id_space ? external_id + external_id_space : 0;
+}
+
+/// The number in "7", 7 or "stream 7"; 0 without one.
+std::int64_t first_number(std::string_view text) {
+  const std::size_t digit = text.find_first_of("0123456789");
+  if (digit == std::string_view::npos) return 0;
+  std::size_t end = digit;
+  while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+  return parse_integer(text.substr(digit, end - digit), 0);
+}
+
+EventKind kind_of(Category category, bool communicates) {
+  if (category == Category::memory_copy) return EventKind::memory_copy;
+  if (category == Category::memory_set) return EventKind::memory_set;
+  return communicates ? EventKind::communication : EventKind::compute;
+}
+
+}  // namespace
+
+KinetoBuilder::KinetoBuilder(const ReadOptions& options, KinetoMemory& memory)
+    : wants_(options.wants), filter_(options.wants), trace_(memory.trace), launches_(memory.launches),
+      names_(*options.classifier, memory.trace.strings) {
+  trace_.clear();
+  launches_.clear();
+}
+
+bool KinetoBuilder::add(std::string_view text) {
+  EventText event;
+  const EventFate fate = filter_.read(text, event);
+  if (fate == EventFate::no_event) return true;
+  any_event_ = true;
+  switch (fate) {
+    case EventFate::damaged: return false;
+    case EventFate::no_event:
+    case EventFate::ignored: return true;
+    case EventFate::counted: ++trace_.events_count; return true;
+    case EventFate::wanted: break;
+  }
+  if (event.phase == 'B')
+    add_begin(event, text);
+  else if (event.phase == 'E')
+    add_end(event);
+  else
+    add_timed(event);
+  return true;
+}
+
+void KinetoBuilder::add_timed(const EventText& event) {
+  const Decimal start = parse_us_as_ns(event.time.text);
+  if (start.status == DecimalStatus::absent) return;
+  const Decimal duration = parse_us_as_ns(event.duration.text);
+  ++trace_.events_count;
+  if (start.status == DecimalStatus::out_of_range || duration.status == DecimalStatus::out_of_range) {
+    ++out_of_range_count_;
+    return;
+  }
+  add_complete(event, start.value, duration.value);
+}
+
+void KinetoBuilder::add_begin(const EventText& event, std::string_view text) {
+  std::vector<std::string>& stack = open_[std::string(event.process.text) + '/' + std::string(event.thread.text)];
+  const bool wanted = filter_.wants_category(event.category) && filter_.wants_name(event.category, event.name);
+  if (wanted && open_bytes_ + text.size() > most_open_bytes) ++open_dropped_count_;
+  stack.emplace_back(wanted && open_bytes_ + text.size() <= most_open_bytes ? text : std::string_view{});
+  open_bytes_ += stack.back().size();
+}
+
+void KinetoBuilder::add_end(const EventText& event) {
+  const auto open = open_.find(std::string(event.process.text) + '/' + std::string(event.thread.text));
+  if (open == open_.end() || open->second.empty()) return;
+  const std::string text = std::move(open->second.back());
+  open->second.pop_back();
+  open_bytes_ -= text.size();
+  ++trace_.events_count;
+  if (text.empty()) return;
+  EventText begin;
+  if (filter_.read(text, begin) != EventFate::wanted) return;
+  if (begin.arguments.empty()) begin.arguments = event.arguments;
+  const Decimal start = parse_us_as_ns(begin.time.text);
+  const Decimal end = parse_us_as_ns(event.time.text);
+  if (start.status == DecimalStatus::absent || end.status == DecimalStatus::absent) return;
+  if (start.status != DecimalStatus::ok || end.status != DecimalStatus::ok || !fits(start.value, 0) || !fits(end.value, 0)) {
+    ++out_of_range_count_;
+    return;
+  }
+  add_complete(begin, start.value, end.value - start.value);
+}
+
+void KinetoBuilder::add_complete(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
+  if (dur_ns < 0) {
+    ++negative_count_;
+    dur_ns = 0;
+  }
+  if (!fits(start_ns, dur_ns)) {
+    ++out_of_range_count_;
+    return;
+  }
+  switch (event.category) {
+    case Category::kernel: case Category::memory_copy: case Category::memory_set: add_gpu(event, start_ns, dur_ns); break;
+    case Category::runtime: add_runtime(event, start_ns, dur_ns); break;
+    default: add_cpu(event, start_ns, dur_ns); break;
+  }
+}
+
+void KinetoBuilder::add_gpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
+  KnownName& name = names_.find(event.name);
+  const bool is_kernel = event.category == Category::kernel;
+  const KernelClass kernel = is_kernel ? names_.kernel(name) : KernelClass{};
+  const bool all = is_kernel ? wants_.kernel_shapes : wants_.memory_sizes;
+  const GpuArguments arguments = read_gpu_arguments(event.arguments, all ? ArgumentNeeds::all : ArgumentNeeds::ids);
+
+  const bool communicates = is_kernel && (kernel.kind == EventKind::communication || arguments.has_collective);
+  std::int64_t device = arguments.device;
+  if (device < 0 || device > INT16_MAX) device = parse_integer(event.process.text, 0);
+  if (device < 0 || device > INT16_MAX) device = 0;  // a process number, not a GPU
+  const std::int64_t stream = arguments.has_stream ? arguments.stream : first_number(event.thread.text);
+
+  EventTable& events = trace_.events;
+  const auto row = static_cast<std::uint32_t>(events.size());
+  events.start_ns.push_back(start_ns);
+  events.dur_ns.push_back(dur_ns);
+  events.name.push_back(names_.index(name));
+  events.lane.push_back(lane(static_cast<std::int32_t>(device), stream));
+  events.kind.push_back(kind_of(event.category, communicates));
+  events.step.push_back(-1);
+  events.correlation.push_back(arguments.correlation);
+  events.launch_ns.push_back(absent_ns);
+  events.launch_thread.push_back(0);
+  launches_.add_event(join_key(arguments.correlation, arguments.external_id), row, events);
+
+  if (communicates) communication_.add_kernel(trace_, row, kernel.op, event.arguments, arguments.external_id);
+  if (!is_kernel && wants_.memory_sizes)
+    trace_.memory_operations.push_back({row, std::max<std::int64_t>(arguments.bytes, -1)});
+  if (is_kernel && wants_.kernel_shapes && arguments.has_shape)
+    trace_.kernel_shapes.push_back({row, arguments.blocks_per_sm, arguments.warps_per_sm, arguments.occupancy_percent});
+}
+
+void KinetoBuilder::add_runtime(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
+  const KnownName& call = names_.call(names_.find(event.name));
+  if (call.launches) {
+    const LaunchArguments arguments = read_launch_arguments(event.arguments);
+    const std::int64_t key = join_key(arguments.correlation, arguments.external_id);
+    if (key != 0) {
+      ++trace_.launches_count;
+      launches_.add_launch(key, start_ns, thread(event), call.graph);
+    }
+  }
+  if (wants_.runtime_calls && call.synchronises) add_slice(SliceKind::runtime, event, start_ns, dur_ns);
+}
+
+void KinetoBuilder::add_cpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
+  const std::string_view name = event.name;
+  constexpr std::string_view step_marker = "ProfilerStep#", communication = "nccl:";
+  if (name.starts_with(communication))
+    communication_.add_annotation(thread(event), start_ns, start_ns + dur_ns, name.substr(communication.size()));
+  const bool is_operation = event.category == Category::cpu_op;
+  const bool is_annotation = event.category == Category::user_annotation;
+  if (is_operation && name == "record_param_comms") communication_.add_record(trace_, event.arguments);
+  if ((is_operation || is_annotation) && name.starts_with(step_marker)) {
+    const std::int64_t number = parse_integer(name.substr(step_marker.size()), -1);
+    if (number >= 0) trace_.steps.push_back({number, start_ns, start_ns + dur_ns, StepSource::marker, {}});
+  }
+  if (is_annotation && wants_.annotations) add_slice(SliceKind::user_annotation, event, start_ns, dur_ns);
+  if (is_operation && wants_.cpu_ops && names_.keeps_slice(names_.find(name)))
+    add_slice(SliceKind::cpu_op, event, start_ns, dur_ns);
+  if (event.category == Category::python_function && wants_.python && names_.keeps_slice(names_.find(name)))
+    add_slice(SliceKind::python_function, event, start_ns, dur_ns);
+}
+
+void KinetoBuilder::add_slice(SliceKind kind, const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
+  const std::uint32_t name = names_.index(names_.find(event.name));
+  const std::int32_t sequence = kind == SliceKind::cpu_op ? read_sequence_number(event.arguments) : -1;
+  trace_.slices.push_back({start_ns, start_ns + dur_ns, name, thread(event), kind, sequence});
+}
+
+std::uint16_t KinetoBuilder::lane(std::int32_t device, std::int64_t stream) {
+  const Lane wanted{device, stream};
+  if (!trace_.lanes.empty() && last_lane_ == wanted) return last_lane_number_;
+  const auto [found, is_new] = lanes_.try_emplace({device, stream}, static_cast<std::uint16_t>(trace_.lanes.size()));
+  if (is_new) {
+    if (trace_.lanes.size() >= UINT16_MAX)
+      found->second = UINT16_MAX - 1;  // more queues than any GPU has: the last one takes the rest
+    else
+      trace_.lanes.push_back(wanted);
+  }
+  last_lane_ = wanted;
+  return last_lane_number_ = found->second;
+}
+
+std::uint32_t KinetoBuilder::thread(const EventText& event) {
+  thread_key_.assign(event.process.text).push_back('/');
+  thread_key_.append(event.thread.text);
+  if (!trace_.threads.empty() && thread_key_ == last_thread_) return last_thread_number_;
+  const auto [found, is_new] = threads_.try_emplace(thread_key_, static_cast<std::uint32_t>(trace_.threads.size()));
+  if (is_new) trace_.threads.push_back(clean_text(thread_key_));
+  last_thread_ = thread_key_;
+  return last_thread_number_ = found->second;
+}
+
+void KinetoBuilder::shift_times(std::int64_t base_ns) {
+  if (base_ns == 0) return;
+  for (std::int64_t& start_ns : trace_.events.start_ns) start_ns += base_ns;
+  for (std::int64_t& launch_ns : trace_.events.launch_ns)
+    if (launch_ns != absent_ns) launch_ns += base_ns;
+  for (Step& step : trace_.steps) {
+    step.start_ns += base_ns;
+    step.end_ns += base_ns;
+  }
+  for (CpuSlice& slice : trace_.slices) {
+    slice.start_ns += base_ns;
+    slice.end_ns += base_ns;
+  }
+}
+
+void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Problems& problems) {
+  launches_.finish(trace_.events);
+  communication_.finish(trace_);
+  complete_groups(trace_, header.pg_config);
+  shift_times(header.base_ns);
+  trace_.rank = header.rank;
+  trace_.world_size = header.world_size;
+  trace_.host = header.host;
+  trace_.gpu = header.gpu;
+  trace_.gpus_in_node = header.gpus;
+  trace_.gpu_memory_bytes = header.gpu_memory_bytes;
+  trace_.framework_version = header.framework_version;
+  trace_.lost_events_count += out_of_range_count_;
+
+  const auto report = [&](Code code, std::int64_t count, std::string detail) {
+    if (count == 0) return;
+    Problem problem = origin;
+    problem.code = code;
+    problem.count = count;
+    problem.detail = std::move(detail);
+    problems.add(std::move(problem));
+  };
+  report(Code::negative_duration, negative_count_, "");
+  report(Code::time_out_of_range, out_of_range_count_, "");
+  report(Code::time_out_of_range, header.base_out_of_range ? 1 : 0, "baseTimeNanoseconds is ignored");
+  report(Code::size_limit, open_dropped_count_, "begin events still open exceed 64 MB together");
+  report(Code::no_gpu_events, trace_.events.start_ns.empty() ? 1 : 0, "");
+  report_unknown_bytes(trace_, origin, problems);
+}
+
+}  // namespace ccl

@@ -1,0 +1,158 @@
+#include "parse/kineto_communication.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/collective_math.hpp"
+
+namespace ccl {
+namespace {
+
+// Above, bytes would leave 64 bits.
+constexpr std::int64_t most_elements = std::int64_t{1} << 56;
+
+std::int64_t elements(std::int64_t number) { return number < 0 || number > most_elements ? -1 : number; }
+
+std::int32_t rank_number(std::int64_t number) {
+  return number < 0 || number > INT32_MAX ? -1 : static_cast<std::int32_t>(number);
+}
+
+bool says_coalesced(std::string_view text) { return text.find("coalesced") != std::string_view::npos; }
+
+bool is_unclear(CollectiveOp op) { return op == CollectiveOp::unknown || op == CollectiveOp::send_recv; }
+
+std::pair<std::uint32_t, std::uint32_t> add_splits(const JsonValue& value, std::vector<std::int64_t>& splits, bool& cut) {
+  const NumberList list = read_number_list(value);
+  cut = cut || list.cut;
+  const auto first = static_cast<std::uint32_t>(splits.size());
+  splits.insert(splits.end(), list.numbers.begin(), list.numbers.end());
+  return {first, static_cast<std::uint32_t>(list.numbers.size())};
+}
+
+}  // namespace
+
+Collective CommunicationRows::read(const CommunicationArguments& arguments, RankTrace& trace) {
+  Collective row;
+  row.has_arguments = true;
+  row.op = op_from_collective_name(arguments.collective);
+  row.dtype = dtype_from_text(arguments.dtype);
+  row.coalesced = says_coalesced(arguments.collective);
+  row.group = groups_.row(arguments, trace.groups);
+  row.group_size = rank_number(arguments.group_size);
+  row.sequence = arguments.sequence;
+  row.in_elements = elements(arguments.in_elements);
+  row.out_elements = elements(arguments.out_elements);
+  if (row.op == CollectiveOp::send) row.peer = rank_number(arguments.destination);
+  if (row.op == CollectiveOp::recv) row.peer = rank_number(arguments.source);
+  std::tie(row.first_split, row.splits_count) = add_splits(arguments.in_split, trace.splits, row.splits_cut);
+  std::tie(row.first_out_split, row.out_splits_count) = add_splits(arguments.out_split, trace.splits, row.splits_cut);
+  return row;
+}
+
+void CommunicationRows::add_kernel(RankTrace& trace, std::uint32_t event, CollectiveOp op_by_name,
+                                   std::string_view text, std::int64_t external_id) {
+  const CommunicationArguments arguments = read_communication_arguments(text);
+  Collective row;
+  if (arguments.any) {
+    row = read(arguments, trace);
+  } else {
+    row.group = groups_.row({}, trace.groups);
+    if (external_id >= 0) bare_.push_back({static_cast<std::uint32_t>(trace.collectives.size()), external_id});
+  }
+  if (row.op == CollectiveOp::unknown) row.op = op_by_name;
+  row.event = event;
+  trace.collectives.push_back(row);
+}
+
+void CommunicationRows::add_record(RankTrace& trace, std::string_view text) {
+  const CommunicationArguments arguments = read_communication_arguments(text);
+  if (arguments.any && arguments.external_id >= 0) records_.push_back({arguments.external_id, read(arguments, trace)});
+}
+
+void CommunicationRows::add_annotation(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns,
+                                       std::string_view raw_name) {
+  annotations_.push_back(
+      {thread, op_from_collective_name(raw_name), says_coalesced(raw_name), start_ns, end_ns, end_ns});
+}
+
+void CommunicationRows::take_records(RankTrace& trace) {
+  std::stable_sort(records_.begin(), records_.end(),
+                   [](const Record& a, const Record& b) { return a.external_id < b.external_id; });
+  for (const Bare& bare : bare_) {
+    const auto record = std::lower_bound(records_.begin(), records_.end(), bare.external_id,
+                                         [](const Record& r, std::int64_t id) { return r.external_id < id; });
+    if (record == records_.end() || record->external_id != bare.external_id) continue;
+    Collective& row = trace.collectives[bare.collective];
+    const Collective before = row;
+    row = record->row;
+    row.event = before.event;
+    if (row.op == CollectiveOp::unknown) row.op = before.op;
+  }
+}
+
+const CommunicationRows::Annotation* CommunicationRows::innermost(std::uint32_t thread, std::int64_t time_ns) const {
+  auto after = std::upper_bound(annotations_.begin(), annotations_.end(), std::tuple(thread, time_ns),
+                                [](const std::tuple<std::uint32_t, std::int64_t>& key, const Annotation& a) {
+                                  return key < std::tuple(a.thread, a.start_ns);
+                                });
+  while (after != annotations_.begin()) {
+    --after;
+    if (after->thread != thread || after->reach_ns <= time_ns) return nullptr;
+    if (time_ns < after->end_ns) return &*after;
+  }
+  return nullptr;
+}
+
+void CommunicationRows::take_annotations(RankTrace& trace) {
+  if (annotations_.empty()) return;
+  std::sort(annotations_.begin(), annotations_.end(), [](const Annotation& a, const Annotation& b) {
+    return std::tuple(a.thread, a.start_ns, -a.end_ns) < std::tuple(b.thread, b.start_ns, -b.end_ns);
+  });
+  for (std::size_t i = 1; i < annotations_.size(); ++i)
+    if (annotations_[i].thread == annotations_[i - 1].thread)
+      annotations_[i].reach_ns = std::max(annotations_[i].reach_ns, annotations_[i - 1].reach_ns);
+  for (Collective& row : trace.collectives) {
+    const std::int64_t launch_ns = trace.events.launch_ns[row.event];
+    if (launch_ns == absent_ns) continue;
+    const Annotation* around = innermost(trace.events.launch_thread[row.event], launch_ns);
+    if (around == nullptr) continue;
+    row.coalesced = row.coalesced || around->coalesced;
+    if (is_unclear(row.op) && around->op != CollectiveOp::unknown) row.op = around->op;
+  }
+}
+
+void CommunicationRows::finish(RankTrace& trace) {
+  take_records(trace);
+  take_annotations(trace);
+}
+
+void CommunicationRows::clear() {
+  groups_.clear();
+  records_.clear();
+  bare_.clear();
+  annotations_.clear();
+}
+
+void report_unknown_bytes(const RankTrace& trace, const Problem& origin, Problems& problems) {
+  std::int64_t odd_type = 0, no_size = 0;
+  for (const Collective& row : trace.collectives) {
+    const bool has_elements = row.in_elements >= 0 || row.out_elements >= 0;
+    const bool moves_known_bytes = row.op != CollectiveOp::barrier && row.op != CollectiveOp::dispatch &&
+                                   row.op != CollectiveOp::combine;
+    if (row.has_arguments && has_elements && element_bytes(row.dtype) == 0)
+      ++odd_type;
+    else if (moves_known_bytes && !has_elements)
+      ++no_size;
+  }
+  const auto report = [&](Code code, std::int64_t count) {
+    if (count == 0) return;
+    Problem problem = origin;
+    problem.code = code;
+    problem.count = count;
+    problems.add(std::move(problem));
+  };
+  report(Code::unknown_dtype, odd_type);
+  report(Code::bytes_unknown, no_size);
+}
+
+}  // namespace ccl

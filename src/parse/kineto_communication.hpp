@@ -1,0 +1,60 @@
+// Communication kernels -> Collective rows. In: kernels with or without arguments, the record_param_comms operations
+// and nccl: annotations of the CPU, in file order. Out: RankTrace::collectives with operation, bytes, group and peer,
+// from the best of the three that the file has.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/problems.hpp"
+#include "core/tables.hpp"
+#include "parse/kineto_arguments.hpp"
+#include "parse/kineto_groups.hpp"
+
+namespace ccl {
+
+class CommunicationRows {
+ public:
+  /// arguments: the kernel's own. op_by_name: what its name says.
+  void add_kernel(RankTrace& trace, std::uint32_t event, CollectiveOp op_by_name, std::string_view arguments,
+                  std::int64_t external_id);
+  void add_record(RankTrace& trace, std::string_view arguments);
+  /// raw_name without "nccl:".
+  void add_annotation(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns, std::string_view raw_name);
+
+  /// Call when all launches are joined: gives kernels without arguments those of the record with their External id,
+  /// and unclear operations the one of the innermost annotation around their launch.
+  void finish(RankTrace& trace);
+  void clear();
+
+ private:
+  struct Record {
+    std::int64_t external_id;
+    Collective row;
+  };
+  struct Bare {
+    std::uint32_t collective;
+    std::int64_t external_id;
+  };
+  struct Annotation {
+    std::uint32_t thread;
+    CollectiveOp op;
+    bool coalesced;
+    std::int64_t start_ns, end_ns, reach_ns;  // reach: latest end of this and all before it on the thread
+  };
+
+  Collective read(const CommunicationArguments& arguments, RankTrace& trace);
+  void take_records(RankTrace& trace);
+  void take_annotations(RankTrace& trace);
+  const Annotation* innermost(std::uint32_t thread, std::int64_t time_ns) const;
+
+  GroupRows groups_;
+  std::vector<Record> records_;
+  std::vector<Bare> bare_;
+  std::vector<Annotation> annotations_;
+};
+
+/// unknown_dtype and bytes_unknown, once each with their number.
+void report_unknown_bytes(const RankTrace& trace, const Problem& origin, Problems& problems);
+
+}  // namespace ccl

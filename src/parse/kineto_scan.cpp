@@ -1,0 +1,310 @@
+#include "parse/kineto_scan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "parse/salvage.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::size_t span_capacity = 4096;
+// The events of a piece are looked at while its text is still in the second-level cache.
+constexpr std::size_t piece_bytes = std::size_t{128} << 10;
+constexpr std::size_t most_damage_rows = 200;
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::string_view events_key = "traceEvents";
+
+}  // namespace
+
+KinetoScan::KinetoScan(KinetoBuilder& builder, TraceHeader& header, std::size_t largest_bytes, SplitLevel level)
+    : builder_(builder), header_(header), largest_bytes_(largest_bytes), level_(level), spans_(span_capacity) {}
+
+bool KinetoScan::found_events() const { return found_list_ || (bare_list_ && builder_.any_event()); }
+
+std::size_t KinetoScan::consume(std::string_view window, bool at_end) {
+  window_ = window;
+  at_end_ = at_end;
+  Progress progress = Progress::moved;
+  while (progress == Progress::moved) {
+    switch (place_) {
+      case Place::outside: progress = scan_outside(); break;
+      case Place::root: progress = scan_root(); break;
+      case Place::skipping: progress = skip_value(); break;
+      case Place::searching: progress = search_events(); break;
+      case Place::events: progress = scan_events(); break;
+      case Place::salvaging: progress = salvage(); break;
+      case Place::over: at_ = kept_ = window_.size(); progress = Progress::starved; break;
+    }
+  }
+  if (at_end) end_of_text();
+  const std::size_t used = kept_;
+  window_offset_ += static_cast<std::int64_t>(used);
+  at_ -= used;
+  kept_ = 0;
+  split_.event_begin = split_.depth > 0 && !dropping_ ? split_.event_begin - static_cast<std::uint32_t>(used) : 0;
+  return used;
+}
+
+KinetoScan::Progress KinetoScan::scan_outside() {
+  if (window_offset_ == 0 && at_ == 0) {
+    if (window_.size() < byte_order_mark.size() && !at_end_) return Progress::starved;
+    if (window_.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
+  }
+  while (at_ < window_.size() && (static_cast<unsigned char>(window_[at_]) <= ' ' || window_[at_] == ',')) ++at_;
+  kept_ = at_;
+  if (at_ == window_.size()) return Progress::starved;
+  const char c = window_[at_++];
+  if (c == '[') {
+    bare_list_ = true;
+    behind_list_ = Place::outside;
+    start_events(at_);
+  } else {
+    place_ = c == '{' ? Place::root : Place::over;
+  }
+  kept_ = at_;
+  return Progress::moved;
+}
+
+KinetoScan::Progress KinetoScan::scan_root() {
+  while (at_ < window_.size() && (static_cast<unsigned char>(window_[at_]) <= ' ' || window_[at_] == ',')) ++at_;
+  kept_ = at_;
+  if (at_ == window_.size()) return Progress::starved;
+  if (window_[at_] == '}') {
+    ++at_;
+    place_ = Place::outside;
+    return Progress::moved;
+  }
+  if (window_[at_] != '"') {
+    place_ = Place::searching;
+    return Progress::moved;
+  }
+  const char* const begin = window_.data();
+  const char* const end = begin + window_.size();
+  const char* const close = string_end(begin + at_ + 1, end);
+  const char* const colon = close == end ? end : skip_space(close + 1, end);
+  const char* const value = colon == end ? end : skip_space(colon + 1, end);
+  if (colon != end && *colon != ':') {
+    place_ = Place::searching;
+    return Progress::moved;
+  }
+  if (value == end) {
+    if (window_.size() - at_ > largest_bytes_) place_ = Place::over;
+    return place_ == Place::over ? Progress::moved : Progress::starved;
+  }
+  const std::string_view key(begin + at_ + 1, static_cast<std::size_t>(close - begin) - at_ - 1);
+  return scan_value(key, at_, static_cast<std::size_t>(value - begin));
+}
+
+KinetoScan::Progress KinetoScan::scan_value(std::string_view key, std::size_t key_begin, std::size_t at) {
+  if (key == events_key) {
+    found_list_ = true;
+    if (window_[at] == '[') {
+      behind_list_ = Place::root;
+      start_events(at + 1);
+      return Progress::moved;
+    }
+  }
+  bool too_large = false;
+  if (is_header_key(key)) {
+    const char* const end = window_.data() + window_.size();
+    const char* const behind = value_end(window_.data() + at, end);
+    const bool whole = behind != nullptr && (behind != end || at_end_);
+    too_large = !whole && window_.size() - key_begin > largest_bytes_;
+    if (!whole && !too_large && !at_end_) return Progress::starved;
+    if (whole) {
+      const JsonValue value = [&] {
+        const std::size_t size = static_cast<std::size_t>(behind - window_.data()) - at;
+        const char c = window_[at];
+        if (c == '"') return JsonValue{JsonType::string, window_.substr(at + 1, size - 2)};
+        const JsonType type = c == '{' ? JsonType::object : c == '[' ? JsonType::array : JsonType::scalar;
+        return JsonValue{type, window_.substr(at, size)};
+      }();
+      read_header_value(key, value, header_);
+      at_ = kept_ = static_cast<std::size_t>(behind - window_.data());
+      return Progress::moved;
+    }
+  }
+  if (too_large) add_damage({offset(key_begin), offset(window_.size()), 1, true});
+  place_ = Place::skipping;
+  skip_depth_ = 0;
+  skip_string_ = skip_escaped_ = skip_started_ = false;
+  at_ = kept_ = at;
+  return Progress::moved;
+}
+
+KinetoScan::Progress KinetoScan::skip_value() {
+  for (; at_ < window_.size(); ++at_) {
+    const char c = window_[at_];
+    if (skip_string_) {
+      if (skip_escaped_) {
+        skip_escaped_ = false;
+      } else if (c == '\\') {
+        skip_escaped_ = true;
+      } else if (c == '"') {
+        skip_string_ = false;
+      }
+      continue;
+    }
+    const bool closes = c == '}' || c == ']';
+    const bool space = static_cast<unsigned char>(c) <= ' ';
+    if (skip_depth_ == 0 && (closes || c == ',' || (space && skip_started_))) {
+      place_ = Place::root;
+      break;
+    }
+    skip_started_ = true;
+    if (c == '"') {
+      skip_string_ = true;
+    } else if (c == '{' || c == '[') {
+      ++skip_depth_;
+    } else if (closes) {
+      --skip_depth_;
+    }
+  }
+  kept_ = at_;
+  return at_ < window_.size() ? Progress::moved : Progress::starved;
+}
+
+KinetoScan::Progress KinetoScan::search_events() {
+  if (found_list_) {
+    place_ = Place::over;
+    return Progress::moved;
+  }
+  constexpr std::string_view quoted = "\"traceEvents\"";
+  constexpr std::size_t context = 64;
+  for (std::size_t found = window_.find(quoted, at_); found != std::string_view::npos;
+       found = window_.find(quoted, found + 1)) {
+    const char* const end = window_.data() + window_.size();
+    const char* const colon = skip_space(window_.data() + found + quoted.size(), end);
+    const char* const bracket = colon == end ? end : skip_space(colon + 1, end);
+    if (bracket == end && end - colon < static_cast<std::ptrdiff_t>(context) && !at_end_) {
+      at_ = kept_ = found;
+      return Progress::starved;
+    }
+    if (bracket == end || *colon != ':' || *bracket != '[') continue;
+    found_list_ = true;
+    behind_list_ = Place::root;
+    start_events(static_cast<std::size_t>(bracket + 1 - window_.data()));
+    return Progress::moved;
+  }
+  at_ = kept_ = std::max(at_, window_.size() - std::min(window_.size(), context));
+  return Progress::starved;
+}
+
+void KinetoScan::start_events(std::size_t at) {
+  place_ = Place::events;
+  split_ = {};
+  at_ = kept_ = at;
+}
+
+KinetoScan::Progress KinetoScan::scan_events() {
+  while (true) {
+    const std::size_t to = std::min(window_.size(), at_ + piece_bytes);
+    const bool last = at_end_ && to == window_.size();
+    const SplitResult found = split_events(window_.data(), at_, to, last, split_, spans_.data(), spans_.size(), level_);
+    const bool moved = found.position > at_;
+    at_ = found.position;
+    bool list_over = false;
+    take_spans(found.count, list_over);
+    const bool open = split_.depth > 0;
+    const std::size_t gap_end = open ? split_.event_begin : at_;
+    if (!list_over && place_ == Place::events && !dropping_) take_gap(gap_end, list_over);
+    if (list_over) {
+      place_ = behind_list_;
+      return Progress::moved;
+    }
+    if (place_ != Place::events) return Progress::moved;
+    if (found.stop == SplitStop::stray || found.stop == SplitStop::closed) {
+      // closed: one brace too many, or the list ends without its bracket; no event is lost
+      start_salvage(open && !dropping_ ? split_.event_begin : kept_, found.stop == SplitStop::closed ? 0 : 1);
+      return Progress::moved;
+    }
+    if (found.stop == SplitStop::full) continue;
+    if (open && !dropping_ && at_ - split_.event_begin > largest_bytes_) {
+      add_damage({offset(split_.event_begin), offset(at_), 1, true});
+      dropping_ = true;
+    }
+    if (dropping_) kept_ = at_;
+    if (!moved || at_ == window_.size()) return Progress::starved;
+  }
+}
+
+void KinetoScan::take_spans(std::size_t count, bool& list_over) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const EventSpan span = spans_[i];
+    if (dropping_) {
+      dropping_ = false;
+      kept_ = span.end;
+      continue;
+    }
+    if (!take_gap(span.begin, list_over)) return;
+    if (!builder_.add(window_.substr(span.begin, span.end - span.begin)))
+      add_damage({offset(span.begin), offset(span.end), 1, false});
+    kept_ = span.end;
+  }
+}
+
+/// What stands between the last event and `end`: commas and space, null, the end of the list, or damage. False if the
+/// scan can not simply go on at `end`; then at_ and place_ say where.
+bool KinetoScan::take_gap(std::size_t end, bool& list_over) {
+  while (kept_ < end) {
+    const char c = window_[kept_];
+    if (static_cast<unsigned char>(c) <= ' ' || c == ',') {
+      ++kept_;
+    } else if (c == ']') {
+      at_ = ++kept_;
+      list_over = true;
+      return false;
+    } else if (c == 'n' && std::string_view("null").starts_with(window_.substr(kept_, std::min<std::size_t>(4, end - kept_)))) {
+      if (end - kept_ < 4) return true;
+      kept_ += 4;
+    } else {
+      start_salvage(kept_, 1);
+      return false;
+    }
+  }
+  return true;
+}
+
+void KinetoScan::start_salvage(std::size_t begin, std::int64_t count) {
+  place_ = Place::salvaging;
+  dropping_ = false;
+  open_damage_ = {offset(begin), offset(begin), count, false};
+  at_ = kept_ = begin + 1;
+}
+
+KinetoScan::Progress KinetoScan::salvage() {
+  const Salvage found = find_next_event(window_, at_, at_end_);
+  open_damage_.count += found.damaged_count;
+  at_ = found.position;
+  kept_ = at_ - std::min(at_, salvage_context_bytes);
+  if (found.found == SalvageFound::more_text) {
+    open_damage_.end = offset(window_.size());
+    if (at_end_ && open_damage_.count > 0) add_damage(open_damage_);
+    if (at_end_ && open_damage_.count == 0) place_ = Place::over;
+    if (!at_end_ && window_.size() - at_ > largest_bytes_) ++at_;  // a candidate that does not end
+    return Progress::starved;
+  }
+  open_damage_.end = offset(at_);
+  if (found.found == SalvageFound::event && open_damage_.count == 0) open_damage_.count = 1;
+  if (open_damage_.count > 0) add_damage(open_damage_);
+  start_events(at_);
+  return Progress::moved;
+}
+
+void KinetoScan::add_damage(const DamagedRange& range) {
+  builder_.trace().lost_events_count += range.count;
+  if (damage_.size() < most_damage_rows || damage_.back().too_large != range.too_large) {
+    damage_.push_back(range);
+  } else {
+    damage_.back().count += range.count;
+    damage_.back().end = range.end;
+  }
+}
+
+void KinetoScan::end_of_text() {
+  cut_ = place_ != Place::outside && place_ != Place::over && place_ != Place::searching;
+  at_ = kept_ = window_.size();
+}
+
+}  // namespace ccl

@@ -1,0 +1,45 @@
+// Which CPU call launched which GPU event: the join by correlation, made while the file streams past. In: launches and
+// GPU events in file order. Out: launch_ns and launch_thread of the EventTable. Held: 24 bytes a launch whose event has
+// not come yet (the open table is at most 7/8 full, at least 7/16 after it grew), 16 bytes a GPU event whose launch has
+// not.
+#pragma once
+#include <cstdint>
+
+#include "core/column.hpp"
+#include "core/tables.hpp"
+
+namespace ccl {
+
+class LaunchJoin {
+ public:
+  /// A launch with a non-zero key. `graph`: it may launch any number of events, and is kept to the end. Of launches
+  /// with the same key the first counts.
+  void add_launch(std::int64_t key, std::int64_t start_ns, std::uint32_t thread, bool graph);
+  /// The launch of event `row`, found now or left for finish(). A key of 0 has none.
+  void add_event(std::int64_t key, std::uint32_t row, EventTable& events);
+  void finish(EventTable& events);
+  void clear();
+
+ private:
+  struct Launch {
+    std::int64_t key;       // 0 = empty slot
+    std::int64_t start_ns;
+    std::uint32_t thread;
+    std::uint32_t state;    // unused, used, graph
+  };
+  static constexpr std::uint32_t unused = 0, used = 1, graph_launch = 2;
+  struct Waiting {
+    std::int64_t key;
+    std::uint32_t row;
+  };
+
+  std::size_t slot_of(std::int64_t key) const;
+  Launch* find(std::int64_t key);
+  void make_room();
+
+  Column<Launch> slots_;  // open addressing; ids are dense, so neighbours in the file are neighbours here
+  std::size_t filled_ = 0, mask_ = 0;
+  Column<Waiting> waiting_;
+};
+
+}  // namespace ccl

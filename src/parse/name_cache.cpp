@@ -1,0 +1,115 @@
+#include "parse/name_cache.hpp"
+
+#include <cstring>
+
+#include "parse/json_text.hpp"
+
+namespace ccl {
+namespace {
+
+std::uint64_t word_at(const char* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, 8);
+  return word;
+}
+
+/// Length, both ends and the middle: enough to tell most names apart; the bytes are compared anyway.
+std::uint64_t sample_hash(std::string_view text) {
+  const std::size_t size = text.size();
+  if (size < 8) return stable_hash(text);
+  std::uint64_t h = size * 0x9e3779b97f4a7c15ULL;
+  h = (h ^ word_at(text.data())) * 0xff51afd7ed558ccdULL;
+  h = ((h ^ (h >> 32)) + word_at(text.data() + (size - 8) / 2)) * 0xc4ceb9fe1a85ec53ULL;
+  h = ((h ^ (h >> 32)) + word_at(text.data() + (size - 8) / 4 * 3)) * 0xff51afd7ed558ccdULL;
+  h = ((h ^ (h >> 32)) + word_at(text.data() + size - 8)) * 0xc4ceb9fe1a85ec53ULL;
+  return h ^ (h >> 29);
+}
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// Calls that put nothing on the GPU's timeline. They are the bulk of the runtime events of a trace and would fill
+/// the list of launches that wait for their kernel.
+bool never_launches(std::string_view name) {
+  if (contains(name, "Launch") || contains(name, "launch")) return false;
+  for (const std::string_view prefix : {"cuda", "hip", "cu", "mu"})
+    if (name.starts_with(prefix)) {
+      name.remove_prefix(prefix.size());
+      break;
+    }
+  if (contains(name, "Synchronize")) return true;
+  for (const std::string_view prefix :
+       {"Event", "StreamIsCapturing", "StreamGet", "StreamWait", "StreamQuery", "StreamCreate", "StreamBeginCapture",
+        "StreamEndCapture", "StreamUpdateCapture", "Device", "Get", "Set", "Peek", "Func", "Occupancy", "Thread",
+        "Pointer", "Host", "Malloc", "MemAlloc", "MemCreate", "MemMap", "MemAddress", "MemSetAccess", "MemGet", "Free",
+        "Ctx", "Module", "Kernel", "Driver", "Init", "GraphCreate", "GraphInstantiate", "GraphDestroy", "GraphExec",
+        "GraphGet", "GraphAdd", "TensorMap", "Library"})
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+}  // namespace
+
+void NameCache::clear() {
+  names_.clear();
+  hashes_.clear();
+  slots_.assign(1024, 0);
+}
+
+void NameCache::insert(std::uint64_t hash, std::uint32_t number) {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t slot = hash & mask;
+  while (slots_[slot] != 0) slot = (slot + 1) & mask;
+  slots_[slot] = number + 1;
+}
+
+KnownName& NameCache::find(std::string_view raw) {
+  const std::uint64_t hash = sample_hash(raw);
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t slot = hash & mask; slots_[slot] != 0; slot = (slot + 1) & mask) {
+    const std::uint32_t number = slots_[slot] - 1;
+    if (hashes_[number] == hash && names_[number].raw == raw) return names_[number];
+  }
+  if (names_.size() >= most_names) clear();
+  names_.emplace_back().raw = raw;
+  hashes_.push_back(hash);
+  if (names_.size() * 2 > slots_.size()) {
+    slots_.assign(slots_.size() * 2, 0);
+    for (std::uint32_t i = 0; i < hashes_.size(); ++i) insert(hashes_[i], i);
+  } else {
+    insert(hash, static_cast<std::uint32_t>(names_.size() - 1));
+  }
+  return names_.back();
+}
+
+std::uint32_t NameCache::index(KnownName& name) {
+  if (name.index == KnownName::no_index) name.index = strings_.index(clean_text(name.raw));
+  return name.index;
+}
+
+const KernelClass& NameCache::kernel(KnownName& name) {
+  if (!name.classified) {
+    name.kernel = classifier_.kernel(clean_text(name.raw));
+    name.classified = true;
+  }
+  return name.kernel;
+}
+
+bool NameCache::keeps_slice(KnownName& name) {
+  if (!name.asked_slice) {
+    name.keeps_slice = classifier_.keeps_slice(clean_text(name.raw));
+    name.asked_slice = true;
+  }
+  return name.keeps_slice;
+}
+
+const KnownName& NameCache::call(KnownName& name) {
+  if (!name.asked_call) {
+    name.launches = !never_launches(name.raw);
+    name.graph = contains(name.raw, "Graph");
+    name.synchronises = contains(name.raw, "Synchronize");
+    name.asked_call = true;
+  }
+  return name;
+}
+
+}  // namespace ccl

@@ -1,0 +1,109 @@
+#include "parse/salvage.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "parse/event_splitter.hpp"
+#include "parse/json_text.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::array<std::string_view, 10> event_keys{"ph", "name", "cat", "pid", "tid", "ts", "dur", "args", "id", "s"};
+constexpr std::array<std::string_view, 18> root_keys{
+    "traceName", "displayTimeUnit", "baseTimeNanoseconds", "distributedInfo", "deviceProperties", "schemaVersion",
+    "trace_id", "record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops", "cupti_version",
+    "cuda_runtime_version", "cuda_driver_version", "otherData", "systemTraceEvents", "traceEvents"};
+
+/// Offset of the last byte before `at` that is no white space; npos if there is none.
+std::size_t last_before(std::string_view text, std::size_t at) {
+  while (at > 0) {
+    --at;
+    if (static_cast<unsigned char>(text[at]) > ' ') return at;
+  }
+  return std::string_view::npos;
+}
+
+std::size_t first_from(std::string_view text, std::size_t at) {
+  while (at < text.size() && static_cast<unsigned char>(text[at]) <= ' ') ++at;
+  return at;
+}
+
+enum class Answer : std::uint8_t { yes, no, unknown };
+
+/// Is there a quoted key of the list and a colon from `at` on?
+template <std::size_t N>
+Answer key_follows(std::string_view text, std::size_t at, const std::array<std::string_view, N>& keys) {
+  at = first_from(text, at);
+  if (at == text.size()) return Answer::unknown;
+  if (text[at] != '"') return Answer::no;
+  const std::size_t close = text.find('"', at + 1);
+  if (close == std::string_view::npos) return text.size() - at > 64 ? Answer::no : Answer::unknown;
+  if (std::find(keys.begin(), keys.end(), text.substr(at + 1, close - at - 1)) == keys.end()) return Answer::no;
+  const std::size_t colon = first_from(text, close + 1);
+  if (colon == text.size()) return Answer::unknown;
+  return text[colon] == ':' ? Answer::yes : Answer::no;
+}
+
+Answer is_whole_event(std::string_view text, std::size_t at, bool at_end) {
+  SplitState state;
+  std::array<EventSpan, 64> spans;
+  while (at < text.size()) {
+    // One span is enough; the scan may see more.
+    const std::size_t to = std::min(text.size(), at + 32);
+    const SplitResult r = split_events(text.data(), at, to, true, state, spans.data(), spans.size(), SplitLevel::scalar);
+    if (r.count > 0) {
+      const std::string_view object = text.substr(spans[0].begin, spans[0].end - spans[0].begin);
+      const std::size_t behind = first_from(text, spans[0].end);
+      if (behind == text.size() && !at_end) return Answer::unknown;
+      if (behind < text.size() && text[behind] != ',' && text[behind] != ']') return Answer::no;
+      return json_member(object, "ph").present() ? Answer::yes : Answer::no;
+    }
+    if (r.stop != SplitStop::end) return Answer::no;
+    at = to;
+  }
+  return Answer::unknown;
+}
+
+Answer starts_event(std::string_view text, std::size_t at) {
+  const std::size_t comma = last_before(text, at);
+  if (comma != std::string_view::npos) {
+    if (text[comma] != ',') return Answer::no;
+    const std::size_t brace = last_before(text, comma);
+    if (brace != std::string_view::npos && text[brace] != '}') return Answer::no;
+  }
+  return key_follows(text, at + 1, event_keys);
+}
+
+Answer ends_list(std::string_view text, std::size_t at, bool at_end) {
+  const std::size_t brace = last_before(text, at);
+  if (brace != std::string_view::npos && text[brace] != '}' && text[brace] != ',') return Answer::no;
+  const std::size_t next = first_from(text, at + 1);
+  if (next == text.size()) return at_end ? Answer::yes : Answer::unknown;
+  if (text[next] == ',') return key_follows(text, next + 1, root_keys);
+  if (text[next] != '}') return Answer::no;
+  if (first_from(text, next + 1) != text.size()) return Answer::no;
+  return at_end ? Answer::yes : Answer::unknown;
+}
+
+}  // namespace
+
+Salvage find_next_event(std::string_view window, std::size_t from, bool at_end) {
+  Salvage result;
+  for (std::size_t at = window.find_first_of("{]", from); at != std::string_view::npos;
+       at = window.find_first_of("{]", at + 1)) {
+    Answer answer = window[at] == '{' ? starts_event(window, at) : ends_list(window, at, at_end);
+    if (answer == Answer::yes && window[at] == '{') {
+      answer = is_whole_event(window, at, at_end);
+      if (answer == Answer::no) ++result.damaged_count;
+    }
+    if (answer == Answer::no) continue;
+    result.position = at;
+    if (answer == Answer::yes) result.found = window[at] == '{' ? SalvageFound::event : SalvageFound::list_end;
+    return result;
+  }
+  result.position = window.size();
+  return result;
+}
+
+}  // namespace ccl
