@@ -49,8 +49,8 @@ struct Job {
   int repeat = 1;                 // the simulated steps are written this many times, shifted
   bool full_truth = true;         // truth.json lists every collective and kernel
 
-  /// Pipeline depth seen by the micro-batches: ranks times virtual stages.
-  int virtual_stages() const { return mesh.pp * (schedule == Schedule::interleaved ? chunks : 1); }
+  /// Pipeline depth seen by the micro-batches: ranks times virtual stages (one where there is no pipeline).
+  int virtual_stages() const { return mesh.pp * (schedule == Schedule::interleaved && mesh.pp > 1 ? chunks : 1); }
   /// Times of the old styles are whole microseconds; everything is simulated on that grid then.
   std::int64_t time_grain_ns() const { return style == Style::old_names ? 1000 : 1; }
   int hosts() const { return (mesh.world() + ranks_per_host - 1) / ranks_per_host; }

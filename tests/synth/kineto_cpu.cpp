@@ -36,7 +36,7 @@ std::string KinetoCpu::op_args(const Op& op, const OpPlace& place, int level, bo
     text += std::string("\"Sequence number\": ") + std::to_string(sequence) +
             ", \"Fwd thread id\": " + (op.phase == Phase::forward ? "0" : "1") + ", ";
   if (shapes) {
-    const std::string dims = "[" + std::to_string(job_.model.seq) + ", " + std::to_string(job_.model.hidden) + "]";
+    const std::string dims = list_text(std::vector<std::int64_t>{job_.model.seq, job_.model.hidden});
     text += "\"Concrete Inputs\": [\"\", \"\"], \"Input type\": [\"c10::BFloat16\", \"c10::BFloat16\"], \"Input Strides\": [[" +
             std::to_string(job_.model.hidden) + ", 1], [1, " + std::to_string(job_.model.hidden) + "]], \"Input Dims\": [" + dims +
             ", " + dims + "], ";

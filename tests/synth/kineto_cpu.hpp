@@ -6,7 +6,7 @@ namespace synth {
 
 class KinetoCpu {
  public:
-  KinetoCpu(const Job& job, const Topology& topology, const Run& run, int rank, double noise_per_op, KinetoEvents& events)
+  KinetoCpu(const Job& job, const Topology& topology, const JobRun& run, int rank, double noise_per_op, KinetoEvents& events)
       : job_(job), topology_(topology), run_(run), rank_(rank), noise_per_op_(noise_per_op), events_(events) {}
 
   /// Operators and noise of one operation on its thread.
@@ -24,7 +24,7 @@ class KinetoCpu {
 
   const Job& job_;
   const Topology& topology_;
-  const Run& run_;
+  const JobRun& run_;
   const int rank_;
   const double noise_per_op_;
   KinetoEvents& events_;

@@ -4,7 +4,7 @@
 
 namespace synth {
 
-KinetoEvents::KinetoEvents(const Job& job, const Topology& topology, const Run& run, int rank, TextFile& text)
+KinetoEvents::KinetoEvents(const Job& job, const Topology& topology, const JobRun& run, int rank, TextFile& text)
     : out(text), job_(job), topology_(topology), run_(run), rank_(rank), clock_(job, rank),
       whole_(job.style == Style::old_names) {}
 

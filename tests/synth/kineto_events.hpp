@@ -16,7 +16,7 @@ struct OpPlace {
 
 class KinetoEvents {
  public:
-  KinetoEvents(const Job& job, const Topology& topology, const Run& run, int rank, TextFile& out);
+  KinetoEvents(const Job& job, const Topology& topology, const JobRun& run, int rank, TextFile& out);
 
   /// A slice on a CPU thread. args: the text between the braces, without a final comma.
   void slice(const char* category, std::string_view name, int thread, std::int64_t start, std::int64_t end,
@@ -51,7 +51,7 @@ class KinetoEvents {
 
   const Job& job_;
   const Topology& topology_;
-  const Run& run_;
+  const JobRun& run_;
   const int rank_;
   const FileClock clock_;
   const bool whole_;

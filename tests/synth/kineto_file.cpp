@@ -9,7 +9,7 @@ namespace {
 
 class KinetoFile {
  public:
-  KinetoFile(const Job& job, const Topology& topology, const Run& run, const FilePlan& plan, TextFile& out)
+  KinetoFile(const Job& job, const Topology& topology, const JobRun& run, const FilePlan& plan, TextFile& out)
       : job_(job), topology_(topology), run_(run), own_(run.ranks[static_cast<std::size_t>(plan.rank)]), plan_(plan), out_(out),
         events_(job, topology, run, plan.rank, out), cpu_(job, topology, run, plan.rank, plan.noise_per_op, events_),
         with_gpu_(find_fault(job.faults, "cpu_only", plan.rank) == nullptr) {
@@ -59,7 +59,7 @@ class KinetoFile {
     });
   }
 
-  static std::int64_t repeat_period_ns(const Job&, const Run& run) {
+  static std::int64_t repeat_period_ns(const Job&, const JobRun& run) {
     std::int64_t end = 0, start = run.ranks[0].steps.front().cpu_start;
     for (const RankRun& rank : run.ranks) {
       start = std::min(start, rank.steps.front().cpu_start);
@@ -183,7 +183,7 @@ class KinetoFile {
 
   const Job& job_;
   const Topology& topology_;
-  const Run& run_;
+  const JobRun& run_;
   const RankRun& own_;
   const FilePlan& plan_;
   TextFile& out_;
@@ -197,7 +197,7 @@ class KinetoFile {
 
 }  // namespace
 
-std::int64_t write_kineto(const Job& job, const Topology& topology, const Run& run, const FilePlan& plan) {
+std::int64_t write_kineto(const Job& job, const Topology& topology, const JobRun& run, const FilePlan& plan) {
   const auto write = [&](TextFile& out) {
     KinetoFile(job, topology, run, plan, out).write();
     return out.bytes();
@@ -213,7 +213,7 @@ std::int64_t write_kineto(const Job& job, const Topology& topology, const Run& r
   return bytes;
 }
 
-double noise_for_size(const Job& job, const Topology& topology, const Run& run, FilePlan plan) {
+double noise_for_size(const Job& job, const Topology& topology, const JobRun& run, FilePlan plan) {
   plan.path.clear();
   plan.noise_per_op = 0;
   const auto bare = static_cast<double>(write_kineto(job, topology, run, plan));

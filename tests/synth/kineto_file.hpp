@@ -14,9 +14,9 @@ struct FilePlan {
 };
 
 /// Bytes of plain text. An empty path only counts.
-std::int64_t write_kineto(const Job& job, const Topology& topology, const Run& run, const FilePlan& plan);
+std::int64_t write_kineto(const Job& job, const Topology& topology, const JobRun& run, const FilePlan& plan);
 
 /// Noise that brings the file of `rank` to job.megabytes_per_rank (0 if it is already larger).
-double noise_for_size(const Job& job, const Topology& topology, const Run& run, FilePlan plan);
+double noise_for_size(const Job& job, const Topology& topology, const JobRun& run, FilePlan plan);
 
 }  // namespace synth

@@ -15,7 +15,7 @@ namespace {
 
 using namespace synth;
 
-std::int64_t write_traces(const Job& job, const Topology& topology, const Run& run) {
+std::int64_t write_traces(const Job& job, const Topology& topology, const JobRun& run) {
   const auto bounds = iteration_bounds(job);
   std::int64_t bytes = 0;
   FilePlan plan;
@@ -35,7 +35,7 @@ int make_traces(const Options& options) {
   const Job& job = options.job;
   const Topology topology =
       make_topology(job.mesh, job.ranks_per_host, job.layout == Layout::megatron ? Naming::megatron : Naming::torchtitan);
-  const Run run = simulate(job, topology);
+  const JobRun run = simulate(job, topology);
   write_companions(job);
   const std::int64_t bytes = write_traces(job, topology, run);
   const std::string truth = options.truth.empty() ? job.output + "/truth.json" : options.truth;

@@ -1,23 +1,17 @@
 #include "program.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <utility>
 
-#include "random.hpp"
+#include "launcher.hpp"
 
 namespace synth {
 namespace {
 
-constexpr double flops_per_s = 156e12, memory_bytes_per_s = 1.1e12;
-
-class ProgramBuilder {
+class ProgramBuilder : Launcher {
  public:
   ProgramBuilder(const Job& job, const Topology& topology, int rank, int step, std::vector<Meeting>& meetings)
-      : job_(job), m_(job.model), rank_(rank), step_(step), place_(place_of(job.mesh, rank)),
-        channels_(topology.channel_of[static_cast<std::size_t>(rank)]), meetings_(meetings),
-        slowness_(compute_factor(job.faults, rank, step)),
+      : Launcher(job, topology, rank, step, meetings),
         tokens_(m_.local_batch * m_.seq / job.mesh.cp),
         // Without FSDP (or Megatron's optimizer) TorchTitan applies no mixed precision.
         activations_(sharded() ? ElementType::bfloat16 : ElementType::float32) {}
@@ -25,7 +19,7 @@ class ProgramBuilder {
   Program build() {
     span(Span::load, 0, 0, [&] { load_batch(); });
     for (const Action& action :
-         order_of_work(job_.schedule, place_.pp, job_.mesh.pp, job_.microbatches, job_.chunks)) {
+         order_of_work(job_.schedule, place_.pp, job_.mesh.pp, job_.microbatches, job_.virtual_stages() / job_.mesh.pp)) {
       microbatch_ = static_cast<std::int16_t>(action.microbatch);
       if (action.work == Work::forward) forward(action);
       if (action.work == Work::backward) backward(action);
@@ -41,6 +35,9 @@ class ProgramBuilder {
   bool gathers() const { return sharded() && job_.data_parallel != DataParallel::distributed_optimizer; }
   /// With a pipeline the parameters stay gathered for the whole step and gradients are reduced once.
   bool keeps_parameters() const { return job_.mesh.pp > 1; }
+  bool reduces_every_microbatch() const {
+    return !keeps_parameters() && job_.data_parallel != DataParallel::distributed_optimizer;
+  }
   int virtual_stage(int chunk) const { return chunk * job_.mesh.pp + place_.pp; }
   bool is_first(int chunk) const { return virtual_stage(chunk) == 0; }
   bool is_last(int chunk) const { return virtual_stage(chunk) == job_.virtual_stages() - 1; }
@@ -52,63 +49,6 @@ class ProgramBuilder {
     for (std::int64_t i = first; i < first + count; ++i) units.push_back({Unit::layer, i});
     if (is_last(chunk)) units.push_back({Unit::output, -2});
     return units;
-  }
-
-  // --- adding operations -------------------------------------------------------------------------------------
-
-  std::int32_t add(Op op, std::initializer_list<std::int32_t> needs) {
-    std::copy(needs.begin(), needs.end(), op.needs);
-    op.microbatch = microbatch_;
-    op.layer = layer_;
-    op.phase = phase_;
-    const auto index = static_cast<std::int32_t>(program_.ops.size());
-    program_.ops.push_back(op);
-    return index;
-  }
-
-  void compute(Kernel kernel, double ns, std::int32_t need = -1, std::int32_t need_too = -1) {
-    const double noise = fraction(draw(job_.seed, 11, rank_, step_, program_.ops.size())) * 2 - 1;
-    Op op;
-    op.kernel = kernel;
-    op.duration = std::llround(std::max(2500.0, ns) * slowness_ * (1 + job_.jitter_ratio * noise));
-    last_compute_ = add(op, {need, need_too});
-  }
-  void gemm(Kernel kernel, std::int64_t rows, std::int64_t inner, std::int64_t columns, std::int32_t need = -1) {
-    const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(inner) * static_cast<double>(columns);
-    compute(kernel, flops / flops_per_s * 1e9, need);
-  }
-  void elementwise(Kernel kernel, std::int64_t elements, int passes, std::int32_t need = -1, std::int32_t too = -1) {
-    compute(kernel, static_cast<double>(elements) * 2.0 * passes / memory_bytes_per_s * 1e9, need, too);
-  }
-  void memory(Kernel kernel, std::int64_t bytes) {
-    Op op;
-    op.kernel = kernel;
-    op.bytes = static_cast<std::int32_t>(bytes);
-    op.duration = std::llround(1500 + static_cast<double>(bytes) / 20.0);
-    last_compute_ = add(op, {});
-  }
-
-  std::int32_t communicate(Queue queue, Collective op, std::int64_t in, std::int64_t out, ElementType type,
-                           std::int32_t need = -1, std::int32_t need_too = -1, std::int64_t row = 0) {
-    Op kernel;
-    kernel.kernel = Kernel::communication;
-    kernel.queue = static_cast<std::uint8_t>(queue);
-    kernel.collective = op;
-    kernel.instance = static_cast<std::int32_t>(meetings_.size());
-    const std::int32_t channel = channels_[queue];
-    meetings_.push_back({channel, ordinals_[channel]++, op == Collective::recv ? Collective::send : op, type, in, out, row});
-    return add(kernel, {need, need_too});
-  }
-
-  template <class Body>
-  void span(Span::Kind kind, std::int64_t index, int chunk, Body body) {
-    const auto at = program_.spans.size();
-    const auto first = static_cast<std::int32_t>(program_.ops.size());
-    program_.spans.push_back({kind, static_cast<std::int32_t>(index), chunk, first, first});
-    body();
-    const auto end = static_cast<std::int32_t>(program_.ops.size());
-    program_.spans[at].last_op = end - 1;
-    if (end == first) program_.spans.erase(program_.spans.begin() + static_cast<std::ptrdiff_t>(at));
   }
 
   // --- parallelism -------------------------------------------------------------------------------------------
@@ -132,7 +72,6 @@ class ProgramBuilder {
     pending_ = gathers() ? gathered_.at(units[k].index) : -1;
     if (pending_ >= 0 && job_.fine_kernels) elementwise(Kernel::gather_copy, elements_of(units[k]), 2, take_pending());
   }
-  std::int32_t take_pending() { return std::exchange(pending_, -1); }
 
   void reduce_gradients(const Unit& unit) {
     span(Span::reduce, unit.index, 0, [&] {
@@ -160,21 +99,6 @@ class ProgramBuilder {
     else
       pending_ =
           communicate(tp_queue, Collective::reduce_scatter, whole, whole / job_.mesh.tp, activations_, last_compute_);
-  }
-
-  void attention(Kernel kernel, double passes) {
-    const double flops = passes * 2.0 * static_cast<double>(tokens_) * static_cast<double>(m_.seq) *
-                         static_cast<double>(m_.hidden) / job_.mesh.tp;
-    const int rounds = job_.mesh.cp;
-    for (int round = 0; round < rounds; ++round) {
-      const std::int32_t arrived = take_pending();
-      if (round + 1 < rounds) {
-        const std::int64_t block = 2 * tokens_ * m_.kv_dim() / job_.mesh.tp;
-        communicate(ring_send_queue, Collective::send, block, 0, activations_, last_compute_, arrived);
-        pending_ = communicate(ring_receive_queue, Collective::recv, 0, block, activations_, last_compute_, arrived);
-      }
-      compute(kernel, flops / rounds / flops_per_s * 1e9, arrived);
-    }
   }
 
   void exchange_tokens() {
@@ -235,7 +159,7 @@ class ProgramBuilder {
     enter_parallel_region();
     gemm(Kernel::gemm, tokens_, m_.hidden, (m_.hidden + 2 * m_.kv_dim()) / job_.mesh.tp, take_pending());
     small(Kernel::rope, 2);
-    attention(Kernel::attention, 1);
+    attention(Kernel::attention, 1, tokens_, activations_);
     if (job_.fine_kernels) gemm(Kernel::gemm, tokens_, m_.hidden / job_.mesh.tp, m_.hidden);
     leave_parallel_region();
     small(Kernel::add, 3);
@@ -265,7 +189,7 @@ class ProgramBuilder {
 
   bool reduces_now(const Action& action) const {
     const bool apart = job_.schedule == Schedule::zero_bubble;
-    return (action.work == Work::weight || !apart) && (!keeps_parameters() || action.microbatch == job_.microbatches - 1);
+    return (action.work == Work::weight || !apart) && (reduces_every_microbatch() || action.microbatch == job_.microbatches - 1);
   }
 
   void backward(const Action& action) {
@@ -330,7 +254,7 @@ class ProgramBuilder {
     small(Kernel::norm_grad, 3);
     enter_parallel_region();
     if (job_.fine_kernels) gemm(Kernel::gemm_input_grad, tokens_, m_.hidden, m_.hidden / job_.mesh.tp, take_pending());
-    attention(Kernel::attention_grad, 2.5);
+    attention(Kernel::attention_grad, 2.5, tokens_, activations_);
     small(Kernel::rope, 2);
     gemm(Kernel::gemm_input_grad, tokens_, heads, m_.hidden, take_pending());
     weight_gradient(heads, m_.hidden);
@@ -395,23 +319,10 @@ class ProgramBuilder {
     });
   }
 
-  const Job& job_;
-  const Model& m_;
-  const int rank_, step_;
-  const Place place_;
-  const std::array<int, queue_count>& channels_;
-  std::vector<Meeting>& meetings_;
-  const double slowness_;
   const std::int64_t tokens_;
   const ElementType activations_;
-
-  Program program_;
-  std::map<std::int32_t, std::int32_t> ordinals_;          // meetings so far, by channel
-  std::map<std::int64_t, std::int32_t> gathered_;          // unit -> its all-gather
-  std::int32_t last_compute_ = -1, last_reduction_ = -1;
-  std::int32_t pending_ = -1;  // communication that the next compute kernel needs
-  Phase phase_ = Phase::other;
-  std::int16_t microbatch_ = -1, layer_ = -1;
+  std::map<std::int64_t, std::int32_t> gathered_;  // unit -> its all-gather
+  std::int32_t last_reduction_ = -1;
 };
 
 }  // namespace

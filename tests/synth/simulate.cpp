@@ -24,7 +24,7 @@ class Simulator {
       ranks_[r].cpu = 1'000'000 + grain(between(draw(job.seed, 1, r), 0, 60'000));
   }
 
-  Run run() {
+  JobRun run() {
     for (int step = job_.first_step; step < job_.first_step + job_.steps; ++step) run_step(step);
     return std::move(run_);
   }
@@ -187,7 +187,7 @@ class Simulator {
 
   const Job& job_;
   const Topology& topology_;
-  Run run_;
+  JobRun run_;
   std::vector<Rank> ranks_;
   std::vector<std::int32_t> sequences_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> places_;  // (channel, ordinal in step) -> instance
@@ -197,6 +197,6 @@ class Simulator {
 
 }  // namespace
 
-Run simulate(const Job& job, const Topology& topology) { return Simulator(job, topology).run(); }
+JobRun simulate(const Job& job, const Topology& topology) { return Simulator(job, topology).run(); }
 
 }  // namespace synth

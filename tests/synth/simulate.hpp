@@ -7,6 +7,6 @@
 namespace synth {
 
 /// Throws std::logic_error if the job can not go on (a schedule that deadlocks is a bug of this program).
-Run simulate(const Job& job, const Topology& topology);
+JobRun simulate(const Job& job, const Topology& topology);
 
 }  // namespace synth

@@ -45,7 +45,7 @@ class Table {
 
 class TruthWriter {
  public:
-  TruthWriter(const Job& job, const Topology& topology, const Run& run, TextFile& out)
+  TruthWriter(const Job& job, const Topology& topology, const JobRun& run, TextFile& out)
       : job_(job), topology_(topology), run_(run), out_(out) {
     for (int rank = 0; rank < job.mesh.world(); ++rank) clocks_.emplace_back(job, rank);
   }
@@ -179,7 +179,7 @@ class TruthWriter {
   /// Step times as planted, without any timing fault, and with one fault left out at a time.
   void periods() {
     Table table(out_, "periods", R"(["without_fault","step","period_ns"])");
-    const auto list = [&](int which, const Run& run) {
+    const auto list = [&](int which, const JobRun& run) {
       const auto periods = step_periods(run);
       for (std::size_t s = 0; s < periods.size(); ++s) table.row(which, job_.first_step + static_cast<int>(s), periods[s]);
     };
@@ -258,14 +258,14 @@ class TruthWriter {
 
   const Job& job_;
   const Topology& topology_;
-  const Run& run_;
+  const JobRun& run_;
   TextFile& out_;
   std::vector<FileClock> clocks_;
 };
 
 }  // namespace
 
-void write_truth(const Job& job, const Topology& topology, const Run& run, const std::string& path) {
+void write_truth(const Job& job, const Topology& topology, const JobRun& run, const std::string& path) {
   TextFile out(path, false);
   TruthWriter(job, topology, run, out).write();
   out.close();

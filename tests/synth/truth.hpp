@@ -7,6 +7,6 @@
 
 namespace synth {
 
-void write_truth(const Job& job, const Topology& topology, const Run& run, const std::string& path);
+void write_truth(const Job& job, const Topology& topology, const JobRun& run, const std::string& path);
 
 }  // namespace synth

@@ -50,7 +50,7 @@ bool is_visible(const Job& job, int rank, int step) {
   return !window || window->active(step);
 }
 
-Words words_of(const Job& job, const Run& run, const Instance& instance, const std::vector<FileClock>& clocks) {
+Words words_of(const Job& job, const JobRun& run, const Instance& instance, const std::vector<FileClock>& clocks) {
   Words w;
   auto members = instance.members;
   std::sort(members.begin(), members.end());
@@ -85,7 +85,7 @@ Words words_of(const Job& job, const Run& run, const Instance& instance, const s
 }
 
 std::map<std::pair<std::string, std::string>, Traffic> traffic_of(const Job& job, const Topology& topology,
-                                                                  const Run& run, int rank, const RankStep& step,
+                                                                  const JobRun& run, int rank, const RankStep& step,
                                                                   const FileClock& clock) {
   std::map<std::pair<std::string, std::string>, Traffic> rows;
   const RankRun& own = run.ranks[static_cast<std::size_t>(rank)];
@@ -108,7 +108,7 @@ std::map<std::pair<std::string, std::string>, Traffic> traffic_of(const Job& job
   return rows;
 }
 
-std::vector<std::int64_t> step_periods(const Run& run) {
+std::vector<std::int64_t> step_periods(const JobRun& run) {
   std::vector<std::int64_t> periods;
   for (std::size_t s = 0; s < run.ranks[0].steps.size(); ++s) {
     std::int64_t start = run.ranks[0].ops[run.ranks[0].steps[s].first_op].start, end = start;

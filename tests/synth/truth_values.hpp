@@ -35,14 +35,14 @@ struct Words {
   std::int64_t start_spread = 0, end_spread = 0;            // true clock
   std::int64_t start_spread_file = 0;                       // file clocks
 };
-Words words_of(const Job& job, const Run& run, const Instance& instance, const std::vector<FileClock>& clocks);
+Words words_of(const Job& job, const JobRun& run, const Instance& instance, const std::vector<FileClock>& clocks);
 
 struct Traffic {
   std::int64_t calls = 0, in_bytes = 0, out_bytes = 0, payload_bytes = 0, wire_bytes = 0, sum_ns = 0;
 };
 /// (dimension, op) -> traffic of one rank's step.
 std::map<std::pair<std::string, std::string>, Traffic> traffic_of(const Job& job, const Topology& topology,
-                                                                  const Run& run, int rank, const RankStep& step,
+                                                                  const JobRun& run, int rank, const RankStep& step,
                                                                   const FileClock& clock);
 
 /// Who makes others wait, per rank.
@@ -51,6 +51,6 @@ struct Blame {
 };
 
 /// Length of each step over all ranks, true clock: last end − first start of any GPU event.
-std::vector<std::int64_t> step_periods(const Run& run);
+std::vector<std::int64_t> step_periods(const JobRun& run);
 
 }  // namespace synth

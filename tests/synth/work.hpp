@@ -69,7 +69,7 @@ struct RankRun {
   std::vector<RankStep> steps;
 };
 
-struct Run {
+struct JobRun {
   std::vector<RankRun> ranks;
   std::vector<Instance> instances;  // step by step
 };
