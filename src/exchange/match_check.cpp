@@ -25,40 +25,64 @@ void for_each_step(const std::vector<MatchedInstance>& instances, F f) {
   }
 }
 
-/// Median end difference of each rank to the lowest one, over the instances [first, end) that both are in.
-std::map<RankId, std::int64_t> usual_offsets_ns(const MatchedCollectives& matched, std::size_t first, std::size_t end) {
-  const auto& members = matched.members;
-  RankId reference;
-  for (std::size_t i = first; i < end; ++i) {
-    const RankId lowest = members[matched.instances[i].first_member].rank;
-    if (is_symmetric(matched.instances[i].op) && (!reference.known() || lowest < reference)) reference = lowest;
+/// The usual end difference of each rank to the lowest one, ns.
+struct UsualOffset {
+  RankId rank;
+  bool known = false;  // false: never in an instance together with the lowest rank
+  std::int64_t offset_ns = 0;
+};
+
+/// f(row of the rank in `ranks`, member) for the members of an instance; both are sorted by rank.
+template <class F>
+void for_each_member(const MatchedInstance& instance, const MatchedMember* members, const std::vector<UsualOffset>& ranks,
+                     F f) {
+  std::size_t row = 0;
+  for (std::int32_t m = 0; m < instance.members_seen; ++m) {
+    while (ranks[row].rank < members[m].rank) ++row;
+    f(row, members[m]);
   }
-  std::map<RankId, std::vector<std::int64_t>> differences;
+}
+
+/// Medians over the symmetric instances [first, end) of one group and step.
+std::vector<UsualOffset> usual_offsets(const MatchedCollectives& matched, std::size_t first, std::size_t end) {
+  std::vector<UsualOffset> ranks;
+  std::vector<RankId> all;
   for (std::size_t i = first; i < end; ++i) {
     const MatchedInstance& instance = matched.instances[i];
-    const MatchedMember* at = &members[instance.first_member];
-    if (!is_symmetric(instance.op) || at->rank != reference) continue;
-    const std::int64_t reference_end_ns = at->start_ns + at->dur_ns;
+    if (!is_symmetric(instance.op)) continue;
     for (std::int32_t m = 0; m < instance.members_seen; ++m)
-      differences[at[m].rank].push_back(at[m].start_ns + at[m].dur_ns - reference_end_ns);
+      all.push_back(matched.members[instance.first_member + static_cast<std::uint32_t>(m)].rank);
   }
-  std::map<RankId, std::int64_t> offsets_ns;
-  for (auto& [rank, list] : differences) offsets_ns[rank] = middle_value(std::move(list));
-  return offsets_ns;
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  for (const RankId rank : all) ranks.push_back({rank, false, 0});
+  std::vector<std::vector<std::int64_t>> differences(ranks.size());
+  for (std::size_t i = first; i < end; ++i) {
+    const MatchedInstance& instance = matched.instances[i];
+    const MatchedMember* members = &matched.members[instance.first_member];
+    if (!is_symmetric(instance.op) || members[0].rank != ranks[0].rank) continue;
+    for_each_member(instance, members, ranks, [&](std::size_t row, const MatchedMember& m) {
+      differences[row].push_back(m.start_ns + m.dur_ns - (members[0].start_ns + members[0].dur_ns));
+    });
+  }
+  for (std::size_t row = 0; row < ranks.size(); ++row) {
+    ranks[row].known = !differences[row].empty();
+    if (ranks[row].known) ranks[row].offset_ns = middle_value(std::move(differences[row]));
+  }
+  return ranks;
 }
 
 std::int64_t deviation_ns(const MatchedInstance& instance, const MatchedMember* members,
-                          const std::map<RankId, std::int64_t>& offsets_ns) {
+                          const std::vector<UsualOffset>& ranks) {
   bool have_base = false;
   std::int64_t base_ns = 0, largest_ns = 0;
-  for (std::int32_t m = 0; m < instance.members_seen; ++m) {
-    const auto offset = offsets_ns.find(members[m].rank);
-    if (offset == offsets_ns.end()) continue;  // never seen together with the lowest rank
-    const std::int64_t end_ns = members[m].start_ns + members[m].dur_ns - offset->second;
+  for_each_member(instance, members, ranks, [&](std::size_t row, const MatchedMember& m) {
+    if (!ranks[row].known) return;
+    const std::int64_t end_ns = m.start_ns + m.dur_ns - ranks[row].offset_ns;
     if (!have_base) base_ns = end_ns;
     have_base = true;
     largest_ns = std::max(largest_ns, std::abs(end_ns - base_ns));
-  }
+  });
   return largest_ns;
 }
 
@@ -76,11 +100,11 @@ void make_cross_rank_absent(MatchedInstance& instance, MatchedMember* members) {
 std::vector<std::int64_t> end_deviations_ns(const MatchedCollectives& matched) {
   std::vector<std::int64_t> deviations(matched.instances.size(), -1);
   for_each_step(matched.instances, [&](std::size_t first, std::size_t end) {
-    const auto offsets_ns = usual_offsets_ns(matched, first, end);
+    const std::vector<UsualOffset> ranks = usual_offsets(matched, first, end);
     for (std::size_t i = first; i < end; ++i) {
       const MatchedInstance& instance = matched.instances[i];
       if (is_symmetric(instance.op))
-        deviations[i] = deviation_ns(instance, &matched.members[instance.first_member], offsets_ns);
+        deviations[i] = deviation_ns(instance, &matched.members[instance.first_member], ranks);
     }
   });
   return deviations;

@@ -9,6 +9,10 @@
 namespace ccl {
 namespace {
 
+// Alignment takes the product of two lengths: bounded per member, and per step where there are many.
+constexpr std::size_t most_cells_per_member = std::size_t{4} << 20;
+constexpr std::size_t most_cells_per_step = std::size_t{1} << 30;
+
 bool is_matchable(CollectiveOp op) {
   return op != CollectiveOp::unknown && op != CollectiveOp::dispatch && op != CollectiveOp::combine &&
          !is_point_to_point(op);
@@ -18,6 +22,11 @@ std::vector<AlignItem> items_of(const RecordRefs& records, std::uint64_t (*signa
   std::vector<AlignItem> items;
   for (const CollectiveRecord* r : records) items.push_back({signature(*r), r->end_ns(), is_symmetric(r->op)});
   return items;
+}
+
+bool same_signatures(const std::vector<AlignItem>& a, const std::vector<AlignItem>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const AlignItem& x, const AlignItem& y) { return x.signature == y.signature; });
 }
 
 RecordRefs of_op(const RecordRefs& records, CollectiveOp op) {
@@ -61,16 +70,18 @@ void match_by_alignment(const std::vector<StepMember>& members, const std::array
   const RecordRefs& base = sequences[reference];
   const std::vector<AlignItem> base_items = items_of(base, signature_of);
   std::vector<RecordRefs> partners(base.size());
+  const std::size_t most_cells = std::min(most_cells_per_member, most_cells_per_step / sequences.size());
   for (std::size_t m = 0; m < sequences.size(); ++m) {
     std::vector<bool> used(sequences[m].size(), false);
     const auto take = [&](std::size_t at_base, std::size_t at_member) {
       partners[at_base].push_back(sequences[m][at_member]);
       used[at_member] = true;
     };
-    if (m == reference)
+    const std::vector<AlignItem> items = items_of(sequences[m], signature_of);
+    if (same_signatures(base_items, items))
       for (std::size_t i = 0; i < base.size(); ++i) take(i, i);
     else
-      for (const auto& [i, j] : align(base_items, items_of(sequences[m], signature_of))) take(i, j);
+      for (const auto& [i, j] : align(base_items, items, most_cells)) take(i, j);
     for (std::size_t j = 0; j < used.size(); ++j)
       if (!used[j] && is_wanted(sequences[m][j])) counts.unmatched(*sequences[m][j], Unmatched::unequal);
   }
@@ -94,8 +105,7 @@ std::uint64_t pair_signature(const CollectiveRecord& r) {
 
 void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, MatchCounts& counts) {
   const std::vector<AlignItem> items_a = items_of(a, pair_signature), items_b = items_of(b, pair_signature);
-  const bool agree = std::equal(items_a.begin(), items_a.end(), items_b.begin(), items_b.end(),
-                                [](const AlignItem& x, const AlignItem& y) { return x.signature == y.signature; });
+  const bool agree = same_signatures(items_a, items_b);
   std::vector<bool> used_a(a.size(), false), used_b(b.size(), false);
   const auto add = [&](std::size_t i, std::size_t j) {
     drafts.add({a[i], b[j]}, agree ? MatchRule::pair : MatchRule::aligned, CollectiveOp::send_recv, a[i]->step,
