@@ -30,6 +30,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   Stopwatch stopwatch(timings, progress);
   Metrics metrics = start_metrics(config.metrics);
   const Classifier classifier(shared_settings("kernels", config, comm));
+  check_output(config, comm);
 
   stopwatch.start("discover");
   const Input input = discover(config, comm, problems);
