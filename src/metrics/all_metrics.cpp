@@ -11,7 +11,7 @@ std::unique_ptr<Metric> comm_comp_overlap();
 std::unique_ptr<Metric> gpu_utilization();
 std::unique_ptr<Metric> coll_call_num();
 std::unique_ptr<Metric> traffic_distribution();
-std::unique_ptr<Metric> clock_alignment();
+std::unique_ptr<Metric> clock();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -20,7 +20,13 @@ using MakeMetric = std::unique_ptr<Metric> (*)();
 
 /// The only place where a metric is registered.
 constexpr MakeMetric registered[] = {
-    straggler_lag, iter_time, comm_comp_overlap, gpu_utilization, coll_call_num, traffic_distribution, clock_alignment,
+    straggler_lag,
+    iter_time,
+    comm_comp_overlap,
+    gpu_utilization,
+    coll_call_num,
+    traffic_distribution,
+    clock,
     timeline,
 };
 

@@ -61,7 +61,6 @@ struct Clock {
       out.reason = counted(static_cast<std::size_t>(uncorrected), "host") + " without a path to the reference host";
       add_line(out.page, "", out.reason + " (times there are on their own clock)");
     }
-    out.details = out.page;
     std::vector<std::string> lines;
     for (const Host& host : hosts)
       lines.push_back("  " + host.host + ": offset " + microseconds(static_cast<double>(host.clock.offset_ns)) +
@@ -103,6 +102,6 @@ struct Clock {
 
 }  // namespace
 
-std::unique_ptr<Metric> clock_alignment() { return define_metric<Clock>(); }
+std::unique_ptr<Metric> clock() { return define_metric<Clock>(); }
 
 }  // namespace ccl

@@ -158,7 +158,6 @@ struct CollCallNum {
       kinds += (kinds.empty() ? ": " : ", ") + number(static_cast<double>(count) / static_cast<double>(steps)) + " " +
                std::string(to_text(op));
     add_line(out.page, "calls", line + kinds + "; " + std::to_string(collectives) + " collectives matched");
-    out.details = out.page;
     std::vector<std::string> lines;
     for (const ByGroup& row : tables.of<ByGroup>())
       lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": " +

@@ -163,7 +163,6 @@ struct CommCompOverlap {
     add_line(out.page, "exposed", percent(exposed_share.value) + " of the step period is exposed communication" +
                                       span_over_ranks(exposed_share) + "; communication " +
                                       percent(communication_share.value));
-    out.details = out.page;
     std::vector<std::string> lines;
     for (const Row& row : rows)
       lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +

@@ -101,7 +101,6 @@ struct GpuUtilization {
     add_line(out.page, "GPU", "busy " + percent(busy.value) + " of the step period" + span_over_ranks(busy) +
                                   ", compute " + percent(compute.value) + span_over_ranks(compute) + ", copies " +
                                   percent(memory.value));
-    out.details = out.page;
     std::vector<std::string> lines;
     for (const Row& row : rows)
       lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +

@@ -138,7 +138,6 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
     explain_absence(tables, context, out);
     if (out.reason == "matching_not_credible")
       add_line(out.page, "late", "unknown: the matching of collectives is not credible (matching_not_credible)");
-    out.details = out.page;
     return;
   }
   const Tally& tally = tables.of<Tally>().front();
@@ -164,7 +163,6 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
                                      time(rank.blame_ns) + ", " + percent(call.share_of_period) + " of its steps)");
   }
   out.page.insert(out.page.end(), statistics.begin(), statistics.end());
-  out.details = out.page;
   std::sort(ranks.begin(), ranks.end(), [](const RankBlame& a, const RankBlame& b) {
     return std::tuple(-a.blame_ns, a.replica, a.rank) < std::tuple(-b.blame_ns, b.replica, b.rank);
   });

@@ -94,7 +94,6 @@ void write_traffic_report(const Tables& tables, const ReportContext& context, Re
   std::string more = "of the kernel time " + shares(dimensions, &Volume::time_ns, all.time_ns);
   if (all.known() && all.unknown_bytes_count > 0) more += "; " + unknown;
   add_line(out.page, "", more);
-  out.details = out.page;
   std::vector<std::string> lines;
   for (const Total& row : tables.of<Total>())
     lines.push_back("  " + (row.iteration < 0 ? "" : "iteration_" + std::to_string(row.iteration) + " ") +
