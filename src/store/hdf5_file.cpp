@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -134,6 +135,12 @@ void OutputFile::release() {
 void OutputFile::reopen() {
   const Handle access = hdf5::access();
   file_ = check(H5Fopen(temporary_.c_str(), H5F_ACC_RDWR, access), "write '" + target_ + "'");
+}
+
+std::int64_t OutputFile::free_bytes() const {
+  struct statvfs system {};
+  if (statvfs(folder_of(target_).c_str(), &system) != 0) return INT64_MAX;
+  return static_cast<std::int64_t>(system.f_bavail) * static_cast<std::int64_t>(system.f_frsize);
 }
 
 void OutputFile::commit() {

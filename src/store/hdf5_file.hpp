@@ -56,6 +56,8 @@ class OutputFile {
   void release();
   void reopen();
   const std::string& temporary_path() const { return temporary_; }
+  /// Room on the file system; INT64_MAX if it does not tell.
+  std::int64_t free_bytes() const;
 
   /// Close, fsync, rename, fsync of the folder. An existing target is replaced.
   void commit();

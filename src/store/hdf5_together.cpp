@@ -39,11 +39,26 @@ herr_t write_round(hid_t dataset, const DatasetLayout& layout, std::int64_t firs
   const Handle transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
   H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
   // The type in memory must equal the one in the file: a conversion would break the collective write.
+  const Handle type = hdf5::type_of(layout);
   const std::byte nothing{};
-  const herr_t status = H5Dwrite(dataset, hdf5::type_of(layout), memory_space, file_space, transfer,
-                                 rows_count == 0 ? &nothing : rows);
+  const herr_t status =
+      H5Dwrite(dataset, type, memory_space, file_space, transfer, rows_count == 0 ? &nothing : rows);
   if (status < 0) hdf5::keep_reason();
   return status;
+}
+
+/// MPI-IO libraries lose errors of some writes (Open MPI's does on a full disk), so every worker looks at its rows.
+bool reads_back(const std::string& file_path, const DatasetLayout& layout, std::int64_t first,
+                std::span<const std::byte> rows) {
+  const InputFile file(file_path);
+  for (std::size_t at = 0; at < rows.size();) {
+    const std::int64_t from = first + static_cast<std::int64_t>(at / layout.row_bytes());
+    const std::int64_t last = from + static_cast<std::int64_t>((rows.size() - at) / layout.row_bytes());
+    const Bytes stored = file.rows(layout, from, round_end(layout, from, last) - from);
+    if (std::memcmp(stored.data(), rows.data() + at, stored.size()) != 0) return false;
+    at += stored.size();
+  }
+  return true;
 }
 
 }  // namespace
@@ -78,6 +93,14 @@ void write_together(const std::string& file_path, const DatasetLayout& layout, s
       }
       written = all_good(H5Fclose(file) >= 0) && written;
     }
+  }
+  if (written) {
+    bool same = false;
+    try {
+      same = reads_back(file_path, layout, first_row, rows);
+    } catch (const FatalError&) {
+    }
+    if (!same) why = "the rows read back differ; is the disk full?";
   }
   together(comm, [&] {
     if (!why.empty()) throw FatalError(ExitCode::runtime_failure, "cannot write '" + layout.path + "' (" + why + ")");

@@ -93,13 +93,20 @@ void hand_over(const Bytes& mine, const Comm& comm, Take take) {
   });
 }
 
+/// Large datasets are written by all workers if parallel HDF5 is there and the disk has room for them uncompressed: MPI-IO
+/// on a full disk may hang, while worker 0 alone fails cleanly.
+bool shall_write_together(const OutputFile* file, std::int64_t bytes, const Comm& comm, const WriteRules& rules) {
+  if (bytes <= rules.together_above_bytes || !can_write_together(comm)) return false;
+  return comm.min(file == nullptr || file->free_bytes() / 10 * 9 > bytes ? 1 : 0) == 1;
+}
+
 void write_rows(OutputFile* file, DatasetLayout layout, std::span<const std::byte> rows, const Comm& comm,
                 const WriteRules& rules) {
   const Slices slices = slices_of(static_cast<std::int64_t>(rows.size() / layout.row_bytes()), comm);
   layout.rows_count = slices.total();
   layout.chunk_rows = chunk_rows(layout, rules);
   const std::int64_t bytes = layout.rows_count * static_cast<std::int64_t>(layout.row_bytes());
-  if (bytes > rules.together_above_bytes && can_write_together(comm)) {
+  if (shall_write_together(file, bytes, comm, rules)) {
     Bytes name;
     together(comm, [&] {
       if (file == nullptr) return;
