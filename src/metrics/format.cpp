@@ -43,7 +43,7 @@ std::string gigabytes(double bytes) {
   if (size >= 1e8) return with_unit(bytes / 1e9, "GB");
   if (size >= 1e5) return with_unit(bytes / 1e6, "MB");
   if (size >= 1e3) return with_unit(bytes / 1e3, "kB");
-  return with_unit(bytes, "B");
+  return std::to_string(std::llround(bytes)) + " B";
 }
 
 std::string gigabytes_per_s(double bytes_per_s) {

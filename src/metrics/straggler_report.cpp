@@ -116,7 +116,7 @@ void add_straggler_lines(const Tables& tables, const ReportContext& context, con
                           (call.onset ? "since " + step_name(*call.onset) : "from the first step seen") +
                           "; " + percent(share) + " of that on " + group_name(context.groups, group));
   add_line(lines, "", "gain if it arrived with the next to last: up to " +
-                          milliseconds(static_cast<double>(rank.blame_ns) / steps) + " of the " +
+                          milliseconds(static_cast<double>(rank.blame_ns) / steps) + " of its " +
                           milliseconds(static_cast<double>(rank.periods_ns) / steps) + " step period (" +
                           percent(call.share_of_period) + ")");
 }
@@ -138,6 +138,8 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
     explain_absence(tables, context, out);
     if (out.reason == "matching_not_credible")
       add_line(out.page, "late", "unknown: the matching of collectives is not credible (matching_not_credible)");
+    else if (out.status == Status::absent && context.ranks.covered() > 0)
+      add_line(out.page, "late", "unknown: " + out.reason);
     return;
   }
   const Tally& tally = tables.of<Tally>().front();

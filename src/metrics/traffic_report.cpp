@@ -47,8 +47,8 @@ std::string shares(const std::map<Dimension, Volume>& dimensions, std::int64_t V
   std::string text;
   for (const auto& [dimension, bytes] : dimensions) {
     if (bytes.*member == 0) continue;
-    text += (text.empty() ? "" : ", ") + std::string(to_text(dimension)) + " " +
-            percent(ratio(as_double(bytes.*member), as_double(total)));
+    const std::string name = dimension == Dimension::unknown ? "unknown dimension" : std::string(to_text(dimension));
+    text += (text.empty() ? "" : ", ") + name + " " + percent(ratio(as_double(bytes.*member), as_double(total)));
   }
   return text;
 }

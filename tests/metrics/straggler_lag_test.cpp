@@ -111,7 +111,9 @@ TEST(StragglerLag, OneRankAloneHasNothingToCompare) {
   SmallRun one_of_many;
   one_of_many.add(with_durations(0, {{500}}));
   one_of_many.ranks.expected = 3;
-  EXPECT_EQ(one_of_many.result("straggler_lag").report.status, Status::absent);
+  const MetricResult result = one_of_many.result("straggler_lag");
+  EXPECT_EQ(result.report.status, Status::absent);
+  EXPECT_EQ(page_of(result), "late          unknown: the trace of one rank only: nothing to compare it with");
 }
 
 TEST(StragglerLag, MessagesBlameNobody) {

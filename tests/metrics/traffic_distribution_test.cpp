@@ -45,9 +45,9 @@ TEST(TrafficDistribution, UnknownSizesAreCountedNotZero) {
   EXPECT_EQ(result.report.status, Status::partial);
   EXPECT_EQ(result.report.reason, "1 of 2 kernels carry no message size");
   EXPECT_EQ(integer_at(result, "rows", 0, "unknown_bytes_count"), 1);
-  EXPECT_EQ(text_at(result, "totals", 0, "op"), "all_reduce");
-  EXPECT_EQ(integer_at(result, "totals", 0, "wire_bytes"), -1);
-  EXPECT_EQ(integer_at(result, "totals", 0, "time_ns"), 30);
+  EXPECT_EQ(text_at(result, "/traffic/totals", 0, "op"), "all_reduce");
+  EXPECT_EQ(integer_at(result, "/traffic/totals", 0, "wire_bytes"), -1);
+  EXPECT_EQ(integer_at(result, "/traffic/totals", 0, "time_ns"), 30);
 }
 
 TEST(TrafficDistribution, WithoutAnySizeItIsAbsent) {
@@ -69,10 +69,10 @@ TEST(TrafficDistribution, LinkClassComesFromTheHostsOfTheMembers) {
                 .build(),
             rank < 2 ? "a" : "b");
   const MetricResult result = run.result("traffic_distribution");
-  ASSERT_EQ(table(result, "totals").rows_count, 3);
-  EXPECT_EQ(text_at(result, "totals", 0, "link_class"), "inter");
-  EXPECT_EQ(text_at(result, "totals", 1, "op"), "send");
-  EXPECT_EQ(text_at(result, "totals", 1, "link_class"), "intra") << "of a message: the pair, not the group";
+  ASSERT_EQ(table(result, "/traffic/totals").rows_count, 3);
+  EXPECT_EQ(text_at(result, "/traffic/totals", 0, "link_class"), "inter");
+  EXPECT_EQ(text_at(result, "/traffic/totals", 1, "op"), "send");
+  EXPECT_EQ(text_at(result, "/traffic/totals", 1, "link_class"), "intra") << "of a message: the pair, not the group";
 }
 
 TEST(TrafficDistribution, SplitsSayWhoGetsHowMuch) {
@@ -84,12 +84,12 @@ TEST(TrafficDistribution, SplitsSayWhoGetsHowMuch) {
     run.add(builder.build());
   }
   const MetricResult result = run.result("traffic_distribution");
-  ASSERT_EQ(table(result, "matrix").rows_count, 3) << "the own part is no traffic";
-  EXPECT_EQ(integer_at(result, "matrix", 0, "source"), 1);
-  EXPECT_EQ(integer_at(result, "matrix", 0, "destination"), 0);
-  EXPECT_EQ(integer_at(result, "matrix", 0, "bytes"), 100);
-  EXPECT_EQ(integer_at(result, "matrix", 1, "destination"), 2);
-  EXPECT_EQ(integer_at(result, "matrix", 1, "bytes"), 300);
+  ASSERT_EQ(table(result, "/traffic/matrix").rows_count, 3) << "the own part is no traffic";
+  EXPECT_EQ(integer_at(result, "/traffic/matrix", 0, "source"), 1);
+  EXPECT_EQ(integer_at(result, "/traffic/matrix", 0, "destination"), 0);
+  EXPECT_EQ(integer_at(result, "/traffic/matrix", 0, "bytes"), 100);
+  EXPECT_EQ(integer_at(result, "/traffic/matrix", 1, "destination"), 2);
+  EXPECT_EQ(integer_at(result, "/traffic/matrix", 1, "bytes"), 300);
   EXPECT_EQ(integer_at(result, "rows", 0, "wire_bytes"), 750) << "without splits: (n-1)/n";
   EXPECT_EQ(integer_at(result, "rows", 1, "wire_bytes"), 500) << "with splits: all but the own part";
 }
@@ -99,9 +99,9 @@ TEST(TrafficDistribution, BothEndsOfAMessageAreOneMessage) {
   run.add(base(0).collective(CollectiveOp::send, "pp", 500, 0, 30).peer(2).build());
   run.add(base(2).collective(CollectiveOp::recv, "pp", 500, 0, 30).peer(0).build());
   const MetricResult result = run.result("traffic_distribution");
-  ASSERT_EQ(table(result, "matrix").rows_count, 1);
-  EXPECT_EQ(integer_at(result, "matrix", 0, "bytes"), 500);
-  EXPECT_EQ(integer_at(result, "matrix", 0, "received_bytes"), 500);
+  ASSERT_EQ(table(result, "/traffic/matrix").rows_count, 1);
+  EXPECT_EQ(integer_at(result, "/traffic/matrix", 0, "bytes"), 500);
+  EXPECT_EQ(integer_at(result, "/traffic/matrix", 0, "received_bytes"), 500);
   EXPECT_DOUBLE_EQ(headline(result, "wire_bytes"), 500);
   EXPECT_DOUBLE_EQ(headline(result, "payload_bytes"), 1000);
 }
