@@ -169,6 +169,14 @@ void assign_steps(RankTrace& trace) {
   }
 }
 
+/// Kernels queued before the profiler started have no launch; the user should not look for missing markers then.
+std::string why_outside(const RankTrace& trace) {
+  if (!trace.has_launches()) return "";
+  const auto launches = trace.events.launch_ns.span();
+  const auto without = std::count(launches.begin(), launches.end(), absent_ns);
+  return without == 0 ? "" : std::to_string(without) + " have no launch in the file";
+}
+
 void list_devices(RankTrace& trace) {
   std::vector<bool> used(trace.lanes.size());
   for (const std::uint16_t lane : trace.events.lane) used[lane] = true;
@@ -246,10 +254,10 @@ std::int64_t clear_negative_durations(EventTable& events) {
 void finish(RankTrace& trace, const TraceFile& file, Problems& problems) {
   trace.iteration = file.iteration;
   trace.replica = file.replica;
-  const auto warn = [&](Code code, std::int64_t count) {
+  const auto warn = [&](Code code, std::int64_t count, const std::string& detail = {}) {
     if (count > 0)
       problems.add({.code = code, .iteration = file.iteration, .rank = trace.rank.value, .file = file.shown,
-                    .count = count, .detail = {}});
+                    .count = count, .detail = detail});
   };
   warn(Code::negative_duration, clear_negative_durations(trace.events));
   trace.events.step.resize(trace.events.size());
@@ -266,7 +274,7 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems) {
   warn(Code::overlap_on_stream, count_overlaps(trace));
   warn(Code::no_step_markers, markers ? 0 : 1);
   warn(Code::no_launch_records, trace.has_launches() ? 0 : 1);
-  warn(Code::kernels_outside_steps, trace.outside_events_count);
+  warn(Code::kernels_outside_steps, trace.outside_events_count, why_outside(trace));
 }
 
 void select_steps(RankTrace& trace, const std::vector<std::int64_t>& numbers) {

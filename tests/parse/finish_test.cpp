@@ -45,15 +45,18 @@ TEST(Finish, EventsFarOutOfOrderAreSortedToo) {
 }
 
 TEST(Finish, LaunchDecidesTheStepOfAnEvent) {
+  Problems problems;
   const RankTrace trace = TraceBuilder()
                               .step(4, 0, 100).step(5, 100, 200)
                               .kernel("late", 150, 10, 99)
                               .kernel("next", 160, 10, 100)
                               .kernel("after", 170, 10, 200)
                               .kernel("queued before", 180, 10, not_launched)
-                              .build();
+                              .build(problems);
   EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{0, 1, -1, -1}));
   EXPECT_EQ(trace.outside_events_count, 2);
+  EXPECT_EQ(problems.count(Code::kernels_outside_steps), 2);
+  EXPECT_EQ(problems.rows().at(0).detail, "1 have no launch in the file");
 }
 
 TEST(Finish, WithoutAnyLaunchTheGpuStartDecides) {
