@@ -150,6 +150,8 @@ std::vector<Option> output_options() {
                             [](Config& c) -> auto& { return c.output.hdf5; }));
   all.push_back(flag_option({"Output", "--output-json", "output.json", "", "print JSON instead of the page", {}, {}, {}, {}},
                             [](Config& c) -> auto& { return c.output.json; }));
+  all.push_back(flag_option({"Output", "--timings", "output.timings", "", "seconds per stage and peak memory, on stderr", {}, {}, {}, {}},
+                            [](Config& c) -> auto& { return c.output.timings; }));
   all.push_back(flag_option({"Output", "-q,--quiet", "", "", "no progress on stderr", {}, {}, {}, {}},
                             [](Config& c) -> auto& { return c.output.quiet; }));
   all.back().get = {};
