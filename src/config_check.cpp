@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 // A run is named after a folder path; its file name is one word.
 std::string file_word(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '/' || c == '\\' || static_cast<unsigned char>(c) <= ' '; }, '_');
+  const auto splits = [](char c) { return c == '/' || c == '\\' || static_cast<unsigned char>(c) <= ' '; };
+  std::replace_if(name.begin(), name.end(), splits, '_');
   return name.empty() || name == "." ? "run" : name;
 }
 

@@ -69,7 +69,8 @@ std::string metric_list_text() {
   for (const MetricInfo& info : metric_list()) {
     std::string aliases;
     for (const std::string& alias : info.aliases) aliases += (aliases.empty() ? " (also " : ", ") + alias;
-    text += info.name + (aliases.empty() ? "" : aliases + ")") + (info.unit.empty() ? "" : " [" + info.unit + "]") + "\n";
+    if (!aliases.empty()) aliases += ")";
+    text += info.name + aliases + (info.unit.empty() ? "" : " [" + info.unit + "]") + "\n";
     text += wrapped("  question    ", info.question);
     text += wrapped("  needs       ", info.needs);
     text += wrapped("  definition  ", info.definition);

@@ -12,7 +12,26 @@ using Texts = std::vector<std::string>;
 using Shape = OptionShape;
 using Value = OptionValue;
 
-// How the members of Config are set and shown. Member<T> is a function that finds one in a Config.
+Option described(const char* flags, const char* job_key, const char* value_name, const char* help) {
+  Option option;
+  option.flags = flags;
+  option.job_key = job_key;
+  option.value_name = value_name;
+  option.help = help;
+  return option;
+}
+
+Option as_path(Option option) {
+  option.value = Value::path;
+  return option;
+}
+
+Option as_list(Option option) {
+  option.shape = Shape::list;
+  return option;
+}
+
+// How members of Config are set and shown: find leads to one in a given Config.
 template <class Find>
 Option text_option(Option option, Find find) {
   option.set = [find](Request& r, const std::string&, const Texts& t) { find(r.config) = t.back(); };
@@ -26,7 +45,9 @@ Option text_option(Option option, Find find) {
 template <class Find>
 Option flag_option(Option option, Find find) {
   option.shape = Shape::flag;
-  option.set = [find](Request& r, const std::string& what, const Texts& t) { find(r.config) = to_bool(what, t.back()); };
+  option.set = [find](Request& r, const std::string& what, const Texts& t) {
+    find(r.config) = to_bool(what, t.back());
+  };
   option.get = [find](const Config& c) { return Texts{find(const_cast<Config&>(c)) ? "true" : "false"}; };
   return option;
 }
@@ -63,117 +84,111 @@ void set_metrics(Request& request, const std::string&, const Texts& texts) {
 }
 
 std::vector<Option> input_options() {
-  std::vector<Option> all;
-  Option folders{"Input", "--trace", "input", "DIR", "trace folder or file, same as writing DIR without an option",
-                 Shape::list, Value::path, {}, {}};
+  Option folders = as_list(as_path(
+      described("--trace", "input", "DIR", "trace folder or file, same as writing DIR without an option")));
   folders.set = [](Request& r, const std::string&, const Texts& t) { r.config.input.folders = t; };
   folders.get = [](const Config& c) { return c.input.folders; };
-  all.push_back(folders);
-  all.push_back(text_option({"Input", "--job", "", "FILE.yaml", "job file; what the command line says wins over it",
-                             Shape::single, Value::path, {}, {}},
-                            [](Config& c) -> auto& { return c.job_file; }));
-  all.back().get = {};
-  all.push_back(integers_option({"Input", "--iteration", "iteration", "N", "only these iteration folders", {}, {}, {}, {}},
-                                -1, INT32_MAX, [](Config& c) -> auto& { return c.input.iterations; }));
-  all.push_back(integers_option({"Input", "--step", "step", "N", "only these steps (ProfilerStep#N)", {}, {}, {}, {}},
-                                0, INT64_MAX, [](Config& c) -> auto& { return c.input.steps; }));
-  all.push_back(text_option({"Input", "--run", "run", "NAME", "which run, if the folder holds several", {}, {}, {}, {}},
-                            [](Config& c) -> auto& { return c.input.run; }));
-  all.push_back(flag_option({"Input", "--each-run", "each_run", "", "analyse every run, each into its own <stem>.<run>.h5",
-                             {}, {}, {}, {}},
-                            [](Config& c) -> auto& { return c.input.each_run; }));
-  Option regex = text_option({"Input", "--rank-regex", "rank_regex", "RE",
-                              "rank = first capture group in the file's path, if the content has none", {}, {}, {}, {}},
+
+  Option job = text_option(described("--job", "", "FILE", "job file (YAML); what the command line says wins over it"),
+                           [](Config& c) -> auto& { return c.job_file; });
+  job.get = {};
+
+  Option regex = text_option(described("--rank-regex", "rank_regex", "RE",
+                                       "rank = first capture group in the file's path, if the content has none"),
                              [](Config& c) -> auto& { return c.input.rank_regex; });
   regex.set = [](Request& r, const std::string& what, const Texts& t) {
     r.config.input.rank_regex = to_capturing_regex(what, t.back());
   };
-  all.push_back(regex);
-  Option rank_from{"Input", "--rank-from", "rank_from", "content|name", "which is asked first for the rank of a file",
-                   Shape::single, Value::text, {}, {}};
+
+  Option rank_from = described("--rank-from", "rank_from", "WHAT", "'content' or 'name' of a file tells its rank first");
   rank_from.set = [](Request& r, const std::string& what, const Texts& t) {
     r.config.input.rank_from_name = to_choice(what, t.back(), {"content", "name"}) == "name";
   };
   rank_from.get = [](const Config& c) { return Texts{c.input.rank_from_name ? "name" : "content"}; };
-  all.push_back(rank_from);
-  all.push_back(text_option({"Input", "--host-map", "host_map", "FILE", "lines 'rank host': where each rank ran", {},
-                             Value::path, {}, {}},
-                            [](Config& c) -> auto& { return c.input.host_map; }));
-  all.push_back(text_option({"Input", "--card", "card", "FILE", "workload card (YAML); default: the one beside the traces",
-                             {}, Value::path, {}, {}},
-                            [](Config& c) -> auto& { return c.input.card; }));
-  all.push_back(text_option({"Input", "--config", "config", "FILE",
-                             "TorchTitan TOML or workload card of the training run", {}, Value::path, {}, {}},
-                            [](Config& c) -> auto& { return c.input.training_config; }));
-  return all;
+
+  return {
+      folders,
+      job,
+      integers_option(described("--iteration", "iteration", "N", "only these iteration folders"), -1, INT32_MAX,
+                      [](Config& c) -> auto& { return c.input.iterations; }),
+      integers_option(described("--step", "step", "N", "only these steps (ProfilerStep#N)"), 0, INT64_MAX,
+                      [](Config& c) -> auto& { return c.input.steps; }),
+      text_option(described("--run", "run", "NAME", "which run, if the folder holds several"),
+                  [](Config& c) -> auto& { return c.input.run; }),
+      flag_option(described("--each-run", "each_run", "", "analyse every run, each into its own <stem>.<run>.h5"),
+                  [](Config& c) -> auto& { return c.input.each_run; }),
+      regex,
+      rank_from,
+      text_option(as_path(described("--host-map", "host_map", "FILE", "lines 'rank host': where each rank ran")),
+                  [](Config& c) -> auto& { return c.input.host_map; }),
+      text_option(as_path(described("--card", "card", "FILE",
+                                    "workload card (YAML); default: the one beside the traces")),
+                  [](Config& c) -> auto& { return c.input.card; }),
+      text_option(as_path(described("--config", "config", "FILE", "TorchTitan TOML or card of the training run")),
+                  [](Config& c) -> auto& { return c.input.training_config; }),
+  };
 }
 
 std::vector<Option> analysis_options() {
-  std::vector<Option> all;
-  Option metric{"Analysis", "-m,--metric", "metrics", "NAME", "only these metrics are computed, printed and written",
-                Shape::list, Value::text, set_metrics, [](const Config& c) { return c.metrics; }};
-  all.push_back(metric);
-  Option settings{"Analysis", "--settings", "settings", "FILE", "YAML laid over the built-in configs/, key by key",
-                  Shape::list, Value::path, {}, {}};
+  Option metric = as_list(described("-m,--metric", "metrics", "NAME",
+                                    "only these metrics are computed, printed and written"));
+  metric.set = set_metrics;
+  metric.get = [](const Config& c) { return c.metrics; };
+
+  Option settings = as_list(as_path(described("--settings", "settings", "FILE",
+                                              "YAML laid over the built-in configs/, key by key")));
   // The command line's files come after the job's and so win over them.
   settings.set = [](Request& r, const std::string&, const Texts& t) {
     r.config.settings_files.insert(r.config.settings_files.end(), t.begin(), t.end());
   };
   settings.get = [](const Config& c) { return c.settings_files; };
-  all.push_back(settings);
-  Option bins{"Analysis", "--timeline-bins", "timeline_bins", "N", "time bins of the global timeline",
-              Shape::single, Value::text, {}, {}};
+
+  Option bins = described("--timeline-bins", "timeline_bins", "N", "time bins of the global timeline; default 1000");
   bins.set = [](Request& r, const std::string& what, const Texts& t) {
     r.config.timeline_bins = to_integer(what, t.back(), 1, 1'000'000);
   };
   bins.get = [](const Config& c) { return Texts{std::to_string(c.timeline_bins)}; };
-  all.push_back(bins);
-  Option limit{"Analysis", "--time-limit", "time_limit", "TIME",
-               "after 90s, 10m, 1h or HH:MM:SS write what is there (exit 4)",
-               Shape::single, Value::text, {}, {}};
+
+  Option limit = described("--time-limit", "time_limit", "TIME",
+                           "after 90s, 10m, 1h or HH:MM:SS write what is there (exit 4)");
   limit.set = [](Request& r, const std::string& what, const Texts& t) {
     r.config.time_limit_s = to_seconds(what, t.back());
   };
   limit.get = [](const Config& c) {
     return c.time_limit_s > 0 ? Texts{std::to_string(c.time_limit_s) + "s"} : Texts{};
   };
-  all.push_back(limit);
-  all.push_back(flag_option({"Analysis", "--strict", "strict", "", "exit 3 if any input was lost or unusable", {}, {}, {}, {}},
-                            [](Config& c) -> auto& { return c.strict; }));
-  return all;
+
+  return {metric, settings, bins, limit,
+          flag_option(described("--strict", "strict", "", "exit 3 if any input was lost or unusable"),
+                      [](Config& c) -> auto& { return c.strict; })};
 }
 
 std::vector<Option> output_options() {
-  std::vector<Option> all;
-  all.push_back(text_option({"Output", "-o,--output", "output.hdf5", "FILE", "the HDF5 file; default ccl-analyze.h5", {},
-                             Value::path, {}, {}},
-                            [](Config& c) -> auto& { return c.output.hdf5; }));
-  all.push_back(flag_option({"Output", "--output-json", "output.json", "", "print JSON instead of the page", {}, {}, {}, {}},
-                            [](Config& c) -> auto& { return c.output.json; }));
-  all.push_back(flag_option({"Output", "--timings", "output.timings", "", "seconds per stage and peak memory, on stderr", {}, {}, {}, {}},
-                            [](Config& c) -> auto& { return c.output.timings; }));
-  all.push_back(flag_option({"Output", "-q,--quiet", "", "", "no progress on stderr", {}, {}, {}, {}},
-                            [](Config& c) -> auto& { return c.output.quiet; }));
-  all.back().get = {};
-  return all;
+  Option quiet = flag_option(described("-q,--quiet", "", "", "no progress on stderr"),
+                             [](Config& c) -> auto& { return c.output.quiet; });
+  quiet.get = {};
+  return {text_option(as_path(described("-o,--output", "output.hdf5", "FILE",
+                                        "the HDF5 file; default ccl-analyze.h5, replaced without asking")),
+                      [](Config& c) -> auto& { return c.output.hdf5; }),
+          flag_option(described("--output-json", "output.json", "", "print JSON instead of the page"),
+                      [](Config& c) -> auto& { return c.output.json; }),
+          flag_option(described("--timings", "output.timings", "", "seconds per stage and peak memory, on stderr"),
+                      [](Config& c) -> auto& { return c.output.timings; }),
+          quiet};
 }
 
 std::vector<Option> about_options() {
-  std::vector<Option> all;
-  all.push_back(action_option({"About", "-h,--help", "", "", "this text", {}, {}, {}, {}}, Action::help));
-  all.push_back(action_option({"About", "--version", "", "", "name and version", {}, {}, {}, {}}, Action::version));
-  all.push_back(action_option({"About", "--list-metrics", "", "", "every metric: question, needs, definition", {}, {}, {}, {}},
-                              Action::list_metrics));
-  all.push_back(action_option({"About", "--dump-config", "", "", "print this request as a job file", {}, {}, {}, {}},
-                              Action::dump_config));
-  Option hash{"About", "--content-hash", "", "FILE", "SHA-256 of what an HDF5 file of ours says",
-              Shape::single, Value::path, {}, {}};
+  Option hash = as_path(described("--content-hash", "", "FILE", "SHA-256 of what an HDF5 file of ours says"));
   hash.set = [](Request& r, const std::string&, const Texts& t) {
     r.action = Action::content_hash;
     r.hash_file = t.back();
   };
-  all.push_back(hash);
-  return all;
+  return {action_option(described("-h,--help", "", "", "this text"), Action::help),
+          action_option(described("--version", "", "", "name and version"), Action::version),
+          action_option(described("--list-metrics", "", "", "every metric: question, needs, definition"),
+                        Action::list_metrics),
+          action_option(described("--dump-config", "", "", "print this request as a job file"), Action::dump_config),
+          hash};
 }
 
 }  // namespace
@@ -182,9 +197,16 @@ std::string Option::name() const { return flags.substr(flags.find("--") + 2); }
 
 const std::vector<Option>& options() {
   static const std::vector<Option> table = [] {
+    const std::pair<const char*, std::vector<Option>> groups[] = {{"Input", input_options()},
+                                                                  {"Analysis", analysis_options()},
+                                                                  {"Output", output_options()},
+                                                                  {"About", about_options()}};
     std::vector<Option> all;
-    for (const auto& part : {input_options(), analysis_options(), output_options(), about_options()})
-      all.insert(all.end(), part.begin(), part.end());
+    for (const auto& [group, part] : groups)
+      for (Option option : part) {
+        option.group = group;
+        all.push_back(option);
+      }
     return all;
   }();
   return table;
