@@ -89,7 +89,7 @@ std::vector<Option> input_options() {
   folders.set = [](Request& r, const std::string&, const Texts& t) { r.config.input.folders = t; };
   folders.get = [](const Config& c) { return c.input.folders; };
 
-  Option job = text_option(described("--job", "", "FILE", "job file (YAML); what the command line says wins over it"),
+  Option job = text_option(described("--job", "", "FILE", "job file (YAML); the command line wins over it"),
                            [](Config& c) -> auto& { return c.job_file; });
   job.get = {};
 
@@ -100,7 +100,8 @@ std::vector<Option> input_options() {
     r.config.input.rank_regex = to_capturing_regex(what, t.back());
   };
 
-  Option rank_from = described("--rank-from", "rank_from", "WHAT", "'content' or 'name' of a file tells its rank first");
+  Option rank_from = described("--rank-from", "rank_from", "WHAT",
+                               "'content' or 'name' of a file tells its rank first");
   rank_from.set = [](Request& r, const std::string& what, const Texts& t) {
     r.config.input.rank_from_name = to_choice(what, t.back(), {"content", "name"}) == "name";
   };

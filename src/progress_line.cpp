@@ -30,9 +30,8 @@ std::string duration(double seconds) {
 std::string progress_line(const ProgressState& state, int bar_columns) {
   std::string line = state.stage;
   if (state.files_total <= 0) return line;
-  const double share = state.bytes_total > 0
-                           ? std::clamp(static_cast<double>(state.bytes) / static_cast<double>(state.bytes_total), 0.0, 1.0)
-                           : 0.0;
+  const double known = static_cast<double>(std::max<std::int64_t>(state.bytes_total, 1));
+  const double share = std::clamp(static_cast<double>(state.bytes) / known, 0.0, 1.0);
   if (bar_columns > 0) {
     const auto full = static_cast<std::size_t>(share * bar_columns);
     line += " [" + std::string(full, '#') + std::string(static_cast<std::size_t>(bar_columns) - full, '.') + "]";

@@ -170,8 +170,9 @@ TEST_F(JobFile, MistakesNameFileLineAndKey) {
 }
 
 TEST_F(JobFile, DumpedRequestAsksForTheSame) {
-  const Config config = config_of({"/abs/traces", "--iteration", "5,6", "--strict", "--metric", "iter_time", "--rank-regex",
-                                   R"(r: "(\d+)')", "--rank-from", "name", "-o", "/abs/o.h5", "--time-limit", "90"});
+  const Config config = config_of({"/abs/traces", "--iteration", "5,6", "--strict", "--metric", "iter_time",
+                                   "--rank-regex", R"(r: "(\d+)')", "--rank-from", "name", "-o", "/abs/o.h5",
+                                   "--time-limit", "90"});
   const std::string text = job_text(config);
   const Config again = config_of({"--job", job(text)});
   EXPECT_EQ(job_text(again), text);
