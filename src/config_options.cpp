@@ -173,6 +173,9 @@ std::vector<Option> output_options() {
                       [](Config& c) -> auto& { return c.output.hdf5; }),
           flag_option(described("--output-json", "output.json", "", "print JSON instead of the page"),
                       [](Config& c) -> auto& { return c.output.json; }),
+          flag_option(described("--members", "output.members", "",
+                                "/collectives/members even above 20 million rows"),
+                      [](Config& c) -> auto& { return c.output.members; }),
           flag_option(described("--timings", "output.timings", "", "seconds per stage and peak memory, on stderr"),
                       [](Config& c) -> auto& { return c.output.timings; }),
           quiet};

@@ -7,7 +7,8 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=${BUILD:-$top/build/release}
 
 build_packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libsimdjson-dev
-  libyaml-cpp-dev libcli11-dev libfmt-dev libtomlplusplus-dev libisal-dev zlib1g-dev libgtest-dev libgmock-dev"
+  libyaml-cpp-dev libcli11-dev libfmt-dev libtomlplusplus-dev libssl-dev zlib1g-dev libisal-dev libsqlite3-dev
+  libgtest-dev libgmock-dev"
 test_packages="$build_packages python3 python3-h5py python3-numpy python3-pandas"
 
 say() { printf '%s\n' "$*" >&2; }
