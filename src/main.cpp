@@ -1,1 +1,183 @@
-int main() { return 0; }
+// ccl-analyze: what was asked, MPI start and end, exit code. The only file that prints.
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "config_check.hpp"
+#include "config_command_line.hpp"
+#include "config_job.hpp"
+#include "launch.hpp"
+#include "progress_line.hpp"
+#include "run.hpp"
+#include "store/results.hpp"
+
+namespace {
+
+using namespace ccl;
+
+std::atomic<int> stop_signals{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void on_signal(int) {
+  if (stop_signals.fetch_add(1) > 0) _exit(static_cast<int>(ExitCode::ended_early));
+}
+
+void print(std::FILE* to, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+void print_line(std::FILE* to, const std::string& text) {
+  if (!text.empty()) print(to, text.back() == '\n' ? printable(text) : printable(text) + "\n");
+}
+void complain(const std::string& message) { print_line(stderr, "ccl-analyze: " + message); }
+
+/// Everything that needs neither MPI nor a trace.
+void answer(const Request& request) {
+  switch (request.action) {
+    case Action::help: return print(stdout, help_text());
+    case Action::version: return print(stdout, "ccl-analyze " CCL_VERSION "\n");
+    case Action::list_metrics: return print(stdout, metric_list_text());
+    case Action::dump_config: return print(stdout, job_text(request.config));
+    case Action::content_hash: return print(stdout, content_hash(request.hash_file) + "\n");
+    case Action::analyze: break;
+  }
+}
+
+int exit_status(ExitCode code) { return static_cast<int>(code); }
+
+/// One call of run(); worker 0 prints what it says.
+ExitCode analyze_once(const Config& config, const Comm& comm, std::string& text) {
+  const ProgressStyle style = config.output.quiet ? ProgressStyle::none
+                              : isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
+                                                           : ProgressStyle::lines;
+  SharedProgress progress(comm, style, [](const std::string& line) { print(stderr, line); }, stop_signals,
+                          config.time_limit_s);
+  Outcome outcome;
+  try {
+    outcome = run(config, comm, progress);
+    progress.clear();
+  } catch (...) {
+    progress.clear();
+    throw;
+  }
+  text = outcome.text;
+  if (comm.is_first()) print_line(stderr, outcome.notes);
+  return outcome.exit_code;
+}
+
+/// --each-run: every run into its own file. A run that cannot be analysed does not keep the others from it.
+ExitCode analyze_each(const Config& config, const Comm& comm) {
+  Problems ignored;
+  Config any = config;
+  any.input.iterations.clear();  // each run has its own
+  const std::vector<std::string> runs = discover(any, comm, ignored).runs;
+  ExitCode worst = ExitCode::done;
+  std::string all;
+  for (const Config& one : one_config_per_run(config, runs)) {
+    ExitCode code = ExitCode::done;
+    std::string text;
+    try {
+      code = analyze_once(one, comm, text);
+    } catch (const FatalError& error) {
+      code = error.exit_code();
+      if (comm.is_first()) complain("run " + one.input.run + ": " + error.what());
+    }
+    if (!text.empty()) all += (all.empty() ? "" : config.output.json ? ",\n" : "\n") + text;
+    if (worst == ExitCode::done) worst = code;
+    if (code == ExitCode::ended_early) {
+      worst = code;
+      break;
+    }
+  }
+  if (comm.is_first()) print_line(stdout, config.output.json ? "[" + all + "]" : all);
+  return worst;
+}
+
+ExitCode analyze(const Config& config, const Comm& comm) {
+  together(comm, [&] {
+    if (comm.is_first()) check_output_place(config.output);
+  });
+  if (config.input.each_run) return analyze_each(config, comm);
+  std::string text;
+  const ExitCode code = analyze_once(config, comm, text);
+  if (comm.is_first()) print_line(stdout, text);
+  return code;
+}
+
+/// MPI is up. A request that one worker could not read is refused by all of them.
+ExitCode serve(const Request& request, const std::exception_ptr& refused, const Launch& launch, const Comm& comm) {
+  try {
+    if (const std::string problem = problem_after_mpi(launch, comm.num_workers()); !problem.empty()) {
+      if (launch.first_process) complain(problem);
+      return ExitCode::bad_request;
+    }
+    together(comm, [&] {
+      if (refused) std::rethrow_exception(refused);
+    });
+    return analyze(request.config, comm);
+  } catch (const FatalError& error) {
+    if (comm.is_first()) complain(error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    complain("worker " + std::to_string(comm.worker()) + ": internal error (" + error.what() + ") please report it");
+    comm.abort(exit_status(ExitCode::runtime_failure));
+  }
+}
+
+std::string quoted(const std::vector<std::string>& args) {
+  std::string line = "ccl-analyze";
+  for (const std::string& arg : args) {
+    const bool plain = !arg.empty() && arg.find_first_of(" \t\n'\"\\$`*?;&|<>()#~") == std::string::npos;
+    line += plain ? " " + arg : " '" + arg + "'";
+  }
+  return line;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Launch launch = inspect_launch([](const char* name) -> const char* { return std::getenv(name); });
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  Request request;
+  std::exception_ptr refused;
+  try {
+    request = read_request(args);
+    request.config.command_line = quoted(args);
+    if (request.action != Action::analyze) {
+      // One copy of the answer, whatever started us; nothing is said to the others, so MPI is not needed.
+      if (launch.first_process) answer(request);
+      return exit_status(ExitCode::done);
+    }
+  } catch (const FatalError& error) {
+    refused = std::current_exception();
+    if (!launch.by_launcher || request.action != Action::analyze) {
+      if (launch.first_process) complain(error.what());
+      return exit_status(error.exit_code());
+    }
+  } catch (const std::exception& error) {
+    complain(std::string("internal error (") + error.what() + ") please report it");
+    return exit_status(ExitCode::runtime_failure);
+  }
+  if (const std::string problem = problem_before_mpi(launch); !problem.empty()) {
+    if (launch.first_process) complain(problem);
+    return exit_status(ExitCode::bad_request);
+  }
+
+  try {
+    const Comm comm(argc, argv);
+    // After MPI_Init, which may bring handlers of its own.
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, on_signal);
+    return exit_status(serve(request, refused, launch, comm));
+  } catch (const std::exception& error) {  // MPI would not start
+    complain(error.what());
+    return exit_status(ExitCode::runtime_failure);
+  }
+}
