@@ -111,6 +111,10 @@ std::string read_named(const std::string& path, const char* option) {
   return *text;
 }
 
+std::string relative_to(const std::string& root, const std::string& path) {
+  return fs::path(absolute_path(path)).lexically_relative(root).generic_string();
+}
+
 class Finder {
  public:
   Finder(std::vector<Place> places, Problems& problems) : places_(std::move(places)), problems_(problems) {}
@@ -204,14 +208,15 @@ Workload find_workload(const FileTree& tree, const std::string& run, const Input
   finder.found.world_size = world_size;
   bool card_named = !config.card.empty();
   bool toml_named = false;
-  if (card_named) finder.read_card_file(read_named(config.card, "--card"), config.card);
+  if (card_named) finder.read_card_file(read_named(config.card, "--card"), relative_to(tree.root, config.card));
   if (!config.training_config.empty()) {
     const std::string text = read_named(config.training_config, "--config");
+    const std::string shown = relative_to(tree.root, config.training_config);
     toml_named = content_is_toml(config.training_config, text);
     if (toml_named)
-      finder.read_toml_file(text, config.training_config);
+      finder.read_toml_file(text, shown);
     else if (!card_named)
-      finder.read_card_file(text, config.training_config);
+      finder.read_card_file(text, shown);
     card_named = card_named || !toml_named;
   }
   if (!card_named) finder.find_card();
@@ -223,7 +228,7 @@ Workload find_workload(const FileTree& tree, const std::string& run, const Input
     std::string why;
     finder.found.megatron_arguments = read_megatron_arguments(text, why);
     if (!finder.found.megatron_arguments)
-      warn(problems, Code::config_file_invalid, inline_text ? "" : config.megatron_args, why);
+      warn(problems, Code::config_file_invalid, inline_text ? "" : relative_to(tree.root, config.megatron_args), why);
   }
   Workload workload = resolve_workload(finder.found, problems);
   if (finder.found.card) workload.card_file = finder.found.card->workload.card_file;

@@ -106,6 +106,7 @@ TEST(FindCompanions, FilesTheUserNames) {
   InputConfig config;
   config.training_config = tree.path("mine");
   EXPECT_EQ(find(tree.path("t"), problems, ".", config).model.value, "by content");
+  EXPECT_EQ(find(tree.path("t"), problems, ".", config).card_file, "../mine");
   config.training_config = tree.path("other");
   config.megatron_args = tree.path("run.sh");
   const Workload w = find(tree.path("t"), problems, ".", config);
