@@ -60,6 +60,9 @@ if [ ${#launcher[@]} = 0 ]; then
     [ -s out ] && [ ! -s err ] || complain "answer belongs on stdout: $asked"
   done
   refused "nowhere.h5" --content-hash nowhere.h5
+else
+  timeout 20 "${launcher[@]}" "$program" --version >out 2>err </dev/null || complain "--version under a launcher"
+  [ "$(wc -l <out)" = 1 ] || complain "one worker answers for all: --version"
 fi
 [ "$failures" = 0 ] && echo "all requests were refused as they should"
 exit $((failures > 0))
