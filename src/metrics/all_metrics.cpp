@@ -19,6 +19,7 @@ namespace {
 using MakeMetric = std::unique_ptr<Metric> (*)();
 
 /// The only place where a metric is registered.
+// clang-format off: one line each
 constexpr MakeMetric registered[] = {
     straggler_lag,
     iter_time,
@@ -29,6 +30,7 @@ constexpr MakeMetric registered[] = {
     clock,
     timeline,
 };
+// clang-format on
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -61,8 +63,9 @@ std::vector<std::unique_ptr<Metric>> start_metrics(const std::vector<std::string
     const std::vector<MetricInfo> list = metric_list();
     if (std::any_of(list.begin(), list.end(), knows)) continue;
     const std::string near = closest(name, known);
-    throw FatalError(ExitCode::bad_request, "metric '" + name + "' (no such metric) " +
-                                                (near.empty() ? "See --list-metrics." : "Did you mean '" + near + "'?"));
+    throw FatalError(ExitCode::bad_request,
+                     "metric '" + name + "' (no such metric) " +
+                         (near.empty() ? "See --list-metrics." : "Did you mean '" + near + "'?"));
   }
   for (const MakeMetric make : registered) {
     auto metric = make();

@@ -44,8 +44,7 @@ BusyTrace busy_lists(const RankTrace& trace) {
   return out;
 }
 
-void for_each_communication(const RankTrace& trace,
-                            const std::function<void(std::size_t, const Collective*)>& found) {
+void for_each_communication(const RankTrace& trace, const std::function<void(std::size_t, const Collective*)>& found) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     if (trace.events.kind[i] != EventKind::communication) continue;

@@ -36,8 +36,7 @@ BusyTrace busy_lists(const RankTrace& trace);
 std::vector<std::size_t> device_rows(const RankTrace& trace);
 
 /// Calls found(event row, its collective or null) for every communication event, in time order.
-void for_each_communication(const RankTrace& trace,
-                            const std::function<void(std::size_t, const Collective*)>& found);
+void for_each_communication(const RankTrace& trace, const std::function<void(std::size_t, const Collective*)>& found);
 
 /// Dimension of a collective: its group's; expert-parallel kernels without a known group are ep.
 Dimension dimension_of(const RankTrace& trace, const Collective* collective);
@@ -46,8 +45,8 @@ Dimension dimension_of(const RankTrace& trace, const Collective* collective);
 template <class Row>
 void add_budget_columns(std::vector<ColumnSpec<Row>>& all) {
   const auto add = [&](const char* name, std::int64_t Budget::*member, const char* description) {
-    all.push_back(integer_column<Row>(name, "ns", description, {},
-                                      [member](const Row& row) { return row.budget.*member; }));
+    all.push_back(
+        integer_column<Row>(name, "ns", description, {}, [member](const Row& row) { return row.budget.*member; }));
   };
   add("window_ns", &Budget::window_ns, "first start to last end of the GPU events");
   add("communication_ns", &Budget::communication_ns, "union of communication kernels, len(C)");

@@ -17,8 +17,9 @@ struct Clock {
     return {.name = "clock",
             .unit = "us",
             .question = "How far are the clocks of the hosts apart, and how well are times across hosts known?",
-            .definition = "Largest |offset| over hosts against the host of the lowest rank; residual = 95th percentile "
-                          "of the disagreement of common ends that remains.",
+            .definition =
+                "Largest |offset| over hosts against the host of the lowest rank; residual = 95th percentile "
+                "of the disagreement of common ends that remains.",
             .needs = "traces of at least two ranks that share symmetric collectives",
             .section = PageSection::clock,
             .aliases = {},
@@ -48,14 +49,15 @@ struct Clock {
     out.value("residual_ns", residual_ns < 0 ? std::nan("") : static_cast<double>(residual_ns),
               "95th percentile of the disagreement of common ends");
     out.value("hosts_count", static_cast<double>(hosts.size()), "clock domains");
-    const std::string known = residual_ns < 0 ? "no common ends to check it with"
-                                              : "common ends agree within " +
-                                                    microseconds(static_cast<double>(residual_ns)) + " (p95)";
+    const std::string known =
+        residual_ns < 0 ? "no common ends to check it with"
+                        : "common ends agree within " + microseconds(static_cast<double>(residual_ns)) + " (p95)";
     if (hosts.size() == 1)
       add_line(out.page, "clock", "one host, nothing to correct; " + known);
     else
-      add_line(out.page, "clock", std::to_string(hosts.size()) + " hosts, corrected by up to " +
-                                      microseconds(static_cast<double>(largest_ns)) + "; " + known);
+      add_line(out.page, "clock",
+               std::to_string(hosts.size()) + " hosts, corrected by up to " +
+                   microseconds(static_cast<double>(largest_ns)) + "; " + known);
     if (uncorrected > 0) {
       out.status = Status::partial;
       out.reason = counted(static_cast<std::size_t>(uncorrected), "host") + " without a path to the reference host";

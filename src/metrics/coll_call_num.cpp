@@ -16,8 +16,9 @@ struct CollCallNum {
     return {.name = "coll_call_num",
             .unit = "kernels per step",
             .question = "How many communication kernels does a step run, and of which kind?",
-            .definition = "Communication kernels launched in a step, per rank; one kernel = one call of one rank. "
-                          "Collectives = matched instances over ranks.",
+            .definition =
+                "Communication kernels launched in a step, per rank; one kernel = one call of one rank. "
+                "Collectives = matched instances over ranks.",
             .needs = "GPU kernels; traces of several ranks for collectives",
             .section = PageSection::further,
             .aliases = {},
@@ -119,14 +120,24 @@ struct CollCallNum {
       out.of<Row>().push_back({{entry.iteration, step}, entry.rank, entry.replica, calls});
     for (const auto& [part, steps] : parts)
       for (const auto& [step, calls] : steps)
-        out.of<ByGroup>().push_back({{entry.iteration, step}, entry.rank, entry.replica, part.first, part.second,
-                                     dimension_of(context.groups, part.first, part.second), calls});
+        out.of<ByGroup>().push_back({{entry.iteration, step},
+                                     entry.rank,
+                                     entry.replica,
+                                     part.first,
+                                     part.second,
+                                     dimension_of(context.groups, part.first, part.second),
+                                     calls});
   }
 
   static void matched(const MatchedCollectives& collectives, const ClosingContext&, Tables& out) {
     for (const MatchedInstance& instance : collectives.instances)
-      out.of<Logical>().push_back({{instance.iteration, instance.step}, instance.group, instance.op, 1,
-                                   instance.incomplete ? 1 : 0, instance.suspect ? 1 : 0, instance.members_seen});
+      out.of<Logical>().push_back({{instance.iteration, instance.step},
+                                   instance.group,
+                                   instance.op,
+                                   1,
+                                   instance.incomplete ? 1 : 0,
+                                   instance.suspect ? 1 : 0,
+                                   instance.members_seen});
     sort_and_fold(out.of<Logical>());
   }
 

@@ -15,8 +15,9 @@ struct CommCompOverlap {
     return {.name = "comm_comp_overlap",
             .unit = "%",
             .question = "How much of the communication is hidden behind compute, and how much is exposed?",
-            .definition = "Sum of len(C & K) / sum of len(C) over ranks, devices and steps; C, K = unions of the "
-                          "communication and compute kernels of a step. Exposed = len(C) - len(C & K).",
+            .definition =
+                "Sum of len(C & K) / sum of len(C) over ranks, devices and steps; C, K = unions of the "
+                "communication and compute kernels of a step. Exposed = len(C) - len(C & K).",
             .needs = "GPU kernels; ProfilerStep markers for values by step",
             .section = PageSection::overlap,
             .aliases = {"overlap", "communication_fraction"},
@@ -38,8 +39,9 @@ struct CommCompOverlap {
                                         [](const Row& row) { return row.period_ns(); }));
       all.push_back(column("gap_ns", &Row::gap_ns, "ns", "device idle before the first GPU event of the step"));
       add_budget_columns(all);
-      all.push_back(derived<Row>("overlap_of_communication_ratio", "", "overlap_ns / communication_ns",
-                                 [](const Row& row) { return share(row.budget.overlap_ns, row.budget.communication_ns); }));
+      all.push_back(
+          derived<Row>("overlap_of_communication_ratio", "", "overlap_ns / communication_ns",
+                       [](const Row& row) { return share(row.budget.overlap_ns, row.budget.communication_ns); }));
       all.push_back(derived<Row>("overlap_of_compute_ratio", "", "overlap_ns / compute_ns",
                                  [](const Row& row) { return share(row.budget.overlap_ns, row.budget.compute_ns); }));
       all.push_back(derived<Row>("exposed_of_period_ratio", "", "exposed_ns / period_ns",
@@ -67,7 +69,8 @@ struct CommCompOverlap {
       all.push_back(integer_column<Whole>("kernels_busy_ns", "ns", "len(C | K)", {}, [](const Whole& row) {
         return row.budget.busy_ns - row.budget.memory_only_ns;
       }));
-      all.push_back(column("communication_sum_ns", &Whole::communication_sum_ns, "ns", "sum of durations: work, not time"));
+      all.push_back(
+          column("communication_sum_ns", &Whole::communication_sum_ns, "ns", "sum of durations: work, not time"));
       all.push_back(column("compute_sum_ns", &Whole::compute_sum_ns, "ns", "sum of durations: work, not time"));
       all.push_back(column("memory_sum_ns", &Whole::memory_sum_ns, "ns", "sum of durations: work, not time"));
       all.push_back(column("communication_count", &Whole::communication_count, "", "communication kernels"));
@@ -98,9 +101,8 @@ struct CommCompOverlap {
       all.push_back(column("sum_ns", &Part::sum_ns, "ns", "sum of their durations"));
       all.push_back(column("communication_ns", &Part::communication_ns, "ns", "their union, len(C_x)"));
       all.push_back(column("overlap_ns", &Part::overlap_ns, "ns", "len(C_x & K)"));
-      all.push_back(integer_column<Part>("exposed_ns", "ns", "communication_ns - overlap_ns", {}, [](const Part& row) {
-        return row.communication_ns - row.overlap_ns;
-      }));
+      all.push_back(integer_column<Part>("exposed_ns", "ns", "communication_ns - overlap_ns", {},
+                                         [](const Part& row) { return row.communication_ns - row.overlap_ns; }));
       return all;
     }
   };
@@ -151,18 +153,19 @@ struct CommCompOverlap {
     const auto period = [](const Row& row) { return row.period_ns(); };
     const auto communication = [](const Row& row) { return row.budget.communication_ns; };
     const auto exposed = [](const Row& row) { return row.budget.exposed_ns; };
-    const auto overlap = pooled_ratio(rows, [](const Row& row) { return row.budget.overlap_ns; }, communication);
+    const auto overlap = pooled_ratio(
+        rows, [](const Row& row) { return row.budget.overlap_ns; }, communication);
     if (overlap.ranks_count == 0) return out.not_applicable("no communication kernels inside steps");
     const auto exposed_share = pooled_ratio(rows, exposed, period);
     const auto communication_share = pooled_ratio(rows, communication, period);
     add_pooled(out, "overlap", overlap, "communication hidden by compute, of communication");
     add_pooled(out, "exposed_of_period", exposed_share, "exposed communication, of the step period");
     add_pooled(out, "communication_of_period", communication_share, "communication, of the step period");
-    add_line(out.page, "overlap", percent(overlap.value) + " of communication is hidden behind compute" +
-                                      span_over_ranks(overlap));
-    add_line(out.page, "exposed", percent(exposed_share.value) + " of the step period is exposed communication" +
-                                      span_over_ranks(exposed_share) + "; communication " +
-                                      percent(communication_share.value));
+    add_line(out.page, "overlap",
+             percent(overlap.value) + " of communication is hidden behind compute" + span_over_ranks(overlap));
+    add_line(out.page, "exposed",
+             percent(exposed_share.value) + " of the step period is exposed communication" +
+                 span_over_ranks(exposed_share) + "; communication " + percent(communication_share.value));
     std::vector<std::string> lines;
     for (const Row& row : rows)
       lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +

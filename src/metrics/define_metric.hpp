@@ -34,7 +34,7 @@ void sort_and_fold(std::vector<Row>& rows) {
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key() < b.key(); });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if constexpr (requires(Row& into, const Row& from) { into.combine(from); }) {
+    if constexpr (requires(Row & into, const Row& from) { into.combine(from); }) {
       if (kept > 0 && rows[kept - 1].key() == rows[i].key()) {
         rows[kept - 1].combine(rows[i]);
         continue;

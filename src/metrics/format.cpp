@@ -102,8 +102,7 @@ void add_line(std::vector<std::string>& lines, const std::string& label, const s
 void add_capped(std::vector<std::string>& lines, const std::vector<std::string>& more, std::size_t most) {
   const std::size_t shown = std::min(most, more.size());
   lines.insert(lines.end(), more.begin(), more.begin() + static_cast<std::ptrdiff_t>(shown));
-  if (shown < more.size())
-    lines.push_back("  and " + std::to_string(more.size() - shown) + " more in the HDF5 file");
+  if (shown < more.size()) lines.push_back("  and " + std::to_string(more.size() - shown) + " more in the HDF5 file");
 }
 
 std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most) {

@@ -9,13 +9,13 @@
 
 namespace ccl {
 
-std::string milliseconds(double ns);        // "12.34 ms"; µs below 0.1 ms, s above 10 s
-std::string microseconds(double ns);        // "12.3 us", whatever the size
-std::string percent(double ratio);          // "12.3 %"
-std::string gigabytes(double bytes);        // "1.23 GB" (1e9), MB, kB, B below
+std::string milliseconds(double ns);  // "12.34 ms"; µs below 0.1 ms, s above 10 s
+std::string microseconds(double ns);  // "12.3 us", whatever the size
+std::string percent(double ratio);    // "12.3 %"
+std::string gigabytes(double bytes);  // "1.23 GB" (1e9), MB, kB, B below
 std::string gigabytes_per_s(double bytes_per_s);
 std::string counted(std::size_t count, const std::string& thing);  // "1 step", "3 steps"
-std::string step_name(StepId step);         // "step 9 (iteration_10)", "step 9"
+std::string step_name(StepId step);                                // "step 9 (iteration_10)", "step 9"
 /// "0–3, 7 and 12 more": ranks in a line; ranges folded, at most `most` ranges shown.
 std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most = 6);
 

@@ -13,8 +13,9 @@ struct GpuUtilization {
     return {.name = "gpu_utilization",
             .unit = "%",
             .question = "How much of a step is the GPU busy, and how much of it does it compute?",
-            .definition = "Sum of len(C | K | M) / sum of the step periods over ranks, devices and steps; beside it "
-                          "len(K) for compute. Waiting inside a collective counts as busy, not as compute.",
+            .definition =
+                "Sum of len(C | K | M) / sum of the step periods over ranks, devices and steps; beside it "
+                "len(K) for compute. Waiting inside a collective counts as busy, not as compute.",
             .needs = "GPU events",
             .section = PageSection::further,
             .aliases = {},
@@ -92,15 +93,18 @@ struct GpuUtilization {
     if (tables.of<Whole>().empty()) return out.absent("no trace has GPU events");
     if (rows.empty()) return out.absent("no GPU event belongs to a step");
     const auto period = [](const Row& row) { return row.period_ns; };
-    const auto busy = pooled_ratio(rows, [](const Row& row) { return row.busy_ns; }, period);
-    const auto compute = pooled_ratio(rows, [](const Row& row) { return row.compute_ns; }, period);
-    const auto memory = pooled_ratio(rows, [](const Row& row) { return row.memory_ns; }, period);
+    const auto busy = pooled_ratio(
+        rows, [](const Row& row) { return row.busy_ns; }, period);
+    const auto compute = pooled_ratio(
+        rows, [](const Row& row) { return row.compute_ns; }, period);
+    const auto memory = pooled_ratio(
+        rows, [](const Row& row) { return row.memory_ns; }, period);
     add_pooled(out, "busy", busy, "GPU busy, of the step period");
     add_pooled(out, "compute", compute, "compute kernels running, of the step period");
     add_pooled(out, "memory", memory, "copies and sets running, of the step period");
-    add_line(out.page, "GPU", "busy " + percent(busy.value) + " of the step period" + span_over_ranks(busy) +
-                                  ", compute " + percent(compute.value) + span_over_ranks(compute) + ", copies " +
-                                  percent(memory.value));
+    add_line(out.page, "GPU",
+             "busy " + percent(busy.value) + " of the step period" + span_over_ranks(busy) + ", compute " +
+                 percent(compute.value) + span_over_ranks(compute) + ", copies " + percent(memory.value));
     std::vector<std::string> lines;
     for (const Row& row : rows)
       lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +

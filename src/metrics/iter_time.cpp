@@ -14,8 +14,9 @@ struct IterTime {
     return {.name = "iter_time",
             .unit = "ms",
             .question = "How long does a training step take?",
-            .definition = "Mean over steps of the longest CPU step (ProfilerStep#N) over ranks; beside it the period "
-                          "on the GPU: device-idle gap before the step's first kernel plus its GPU window.",
+            .definition =
+                "Mean over steps of the longest CPU step (ProfilerStep#N) over ranks; beside it the period "
+                "on the GPU: device-idle gap before the step's first kernel plus its GPU window.",
             .needs = "ProfilerStep markers for step_ns; GPU events for the period",
             .section = PageSection::step_time,
             .aliases = {"avg_step_time"},
@@ -33,8 +34,10 @@ struct IterTime {
     static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
       std::vector<ColumnSpec<Row>> all = key_columns<Row>();
       all.push_back(column("step_ns", &Row::step_ns, "ns", "duration of the CPU step ProfilerStep#N", -1));
-      all.push_back(column("gpu_span_ns", &Row::gpu_span_ns, "ns", "first start to last end of the step's GPU events", -1));
-      all.push_back(column("gap_ns", &Row::gap_ns, "ns", "device idle between everything earlier and the first GPU event", -1));
+      all.push_back(
+          column("gpu_span_ns", &Row::gpu_span_ns, "ns", "first start to last end of the step's GPU events", -1));
+      all.push_back(
+          column("gap_ns", &Row::gap_ns, "ns", "device idle between everything earlier and the first GPU event", -1));
       all.push_back(integer_column<Row>("period_ns", "ns", "gap_ns + gpu_span_ns", -1,
                                         [](const Row& row) { return row.period_ns(); }));
       return all;

@@ -41,11 +41,11 @@ namespace ccl {
 enum class PageSection : std::uint8_t { answer, step_time, overlap, traffic, clock, further };
 
 struct MetricInfo {
-  std::string name;                  // file, --metric, HDF5 group, test
-  std::string unit;                  // of the headline, as text shows it
-  std::string question;              // what it answers, one sentence
-  std::string definition;            // one or two sentences with the formula and its source
-  std::string needs;                 // what the traces must hold, in words
+  std::string name;        // file, --metric, HDF5 group, test
+  std::string unit;        // of the headline, as text shows it
+  std::string question;    // what it answers, one sentence
+  std::string definition;  // one or two sentences with the formula and its source
+  std::string needs;       // what the traces must hold, in words
   PageSection section = PageSection::further;
   std::vector<std::string> aliases;  // older names that --metric accepts
   Wants wants;                       // of the reader
@@ -60,7 +60,7 @@ struct LocalContext {
   const Config& config;
   const Workload& workload;
   const Classifier& classifier;
-  StringTable& strings;              // texts that rows refer to by StringId
+  StringTable& strings;  // texts that rows refer to by StringId
 };
 
 /// Between parse and verdict a worker keeps of each rank only this: merged busy lists per kind, ≤ 16 bytes per event.
@@ -73,9 +73,9 @@ struct RankSegments {
 struct ClosingRank {
   std::int32_t rank_row = -1;
   const RankEntry& entry;
-  const std::vector<RankSegments>& segments;            // by device
-  std::span<const CollectiveRecord> records;            // settled
-  std::span<const RecordVerdict> verdicts;              // empty when nothing was matched
+  const std::vector<RankSegments>& segments;  // by device
+  std::span<const CollectiveRecord> records;  // settled
+  std::span<const RecordVerdict> verdicts;    // empty when nothing was matched
 };
 
 struct ClosingContext {
@@ -93,21 +93,21 @@ struct ReportContext {
   const Ranks& ranks;
   const Groups& groups;
   const ClockModel& clock;
-  const StringTable& strings;        // of all workers
+  const StringTable& strings;  // of all workers
   Problems& problems;
 };
 
 /// One headline value; becomes an attribute <name> of /metrics/<metric> (unit is the name's suffix) and a JSON key.
 struct Headline {
   std::string name;
-  double value = 0;                  // NaN = absent
-  std::string text;                  // instead of a number, when not empty
+  double value = 0;  // NaN = absent
+  std::string text;  // instead of a number, when not empty
   std::string description;
 };
 
 /// A matrix [row, column] of int32 (timeline). rows are this worker's; row numbers say where they belong.
 struct ResultMatrix {
-  std::string path;                  // absolute, e.g. /timeline/iteration_10/compute_ns
+  std::string path;  // absolute, e.g. /timeline/iteration_10/compute_ns
   std::string description, unit;
   std::int64_t columns_count = 0, rows_total = 0;
   std::vector<std::int64_t> row_numbers;
@@ -123,11 +123,11 @@ struct ResultVector {
 /// What report() says about a metric.
 struct Report {
   Status status = Status::ok;
-  std::string reason;                // of partial, absent and not_applicable
-  std::int64_t ranks_covered = 0;    // distinct ranks with a value
+  std::string reason;              // of partial, absent and not_applicable
+  std::int64_t ranks_covered = 0;  // distinct ranks with a value
   std::vector<Headline> headlines;
-  std::vector<std::string> page;     // lines for the one page, in its section; ≤ 100 columns each
-  std::vector<std::string> details;  // the long form, for --metric
+  std::vector<std::string> page;          // lines for the one page, in its section; ≤ 100 columns each
+  std::vector<std::string> details;       // the long form, for --metric
   std::vector<ResultTable> extra_tables;  // under /metrics/<name>/
   std::vector<ResultVector> vectors;      // anywhere in the file
 
@@ -150,7 +150,7 @@ struct Report {
 struct MetricResult {
   MetricInfo info;
   Report report;
-  std::vector<ResultTable> tables;   // under /metrics/<name>/
+  std::vector<ResultTable> tables;  // under /metrics/<name>/
 };
 
 /// A running metric on one worker, its row types erased. Made by define_metric.
@@ -170,7 +170,7 @@ class Metric {
   virtual void settle(std::span<const BatchKey> keys) = 0;
   virtual void matched(const MatchedCollectives& collectives, const ClosingContext& context) = 0;
   virtual void closing(const ClosingRank& rank, const ClosingContext& context) = 0;
-  virtual Bytes pack() const = 0;                      // rows of this worker, for the merge tree
+  virtual Bytes pack() const = 0;                       // rows of this worker, for the merge tree
   virtual void absorb(std::span<const std::byte>) = 0;  // another worker's pack()
   virtual MetricResult result(const ReportContext& context, const Resolver& resolver) = 0;
   /// Matrix slices of this worker, made by closing(); they do not go through the merge.

@@ -64,8 +64,8 @@ inline void add_pooled(Report& out, const std::string& name, const PooledRatio& 
 inline std::string span_over_ranks(const PooledRatio& pooled) {
   if (pooled.ranks_count < 2) return "";
   return " (" + percent(pooled.smallest) + " on " + rank_name(pooled.smallest_rank.first, pooled.smallest_rank.second) +
-         " to " + percent(pooled.largest) + " on " +
-         rank_name(pooled.largest_rank.first, pooled.largest_rank.second) + ")";
+         " to " + percent(pooled.largest) + " on " + rank_name(pooled.largest_rank.first, pooled.largest_rank.second) +
+         ")";
 }
 
 }  // namespace ccl

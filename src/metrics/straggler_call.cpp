@@ -12,7 +12,7 @@ constexpr std::size_t least_earlier_steps = 3;
 constexpr double onset_factor = 3;
 }  // namespace
 
-std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>>& blame_by_step) {
+std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>>& blame_by_step, double relevant_ns) {
   // Going backwards, `least` is the smallest value from step i on: the values stay above a bound iff it is above.
   std::vector<std::int64_t> least(blame_by_step.size());
   for (std::size_t i = blame_by_step.size(); i-- > 0;) {
@@ -21,7 +21,8 @@ std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>
   }
   std::vector<double> earlier;
   for (std::size_t i = 0; i < blame_by_step.size(); ++i) {
-    if (i > 0 && static_cast<double>(least[i]) > onset_factor * median(earlier)) {
+    const auto lasting_ns = static_cast<double>(least[i]);
+    if (i > 0 && lasting_ns > onset_factor * median(earlier) && lasting_ns >= relevant_ns) {
       if (i < least_earlier_steps) return {};
       return blame_by_step[i].first;
     }
@@ -37,9 +38,12 @@ StragglerCall call_straggler(const std::vector<RankBlame>& ranks, std::int64_t r
   const RankBlame& rank = ranks[out.largest];
   out.share_of_period = ratio(static_cast<double>(rank.blame_ns), static_cast<double>(rank.periods_ns));
   const std::int64_t noise_ns = residual_ns < 0 ? 0 : 2 * residual_ns * rank.last_count;
-  out.stands_out = out.share_of_period >= least_share_of_period && rank.blame_ns > noise_ns &&
-                   rank.last_count >= least_times_last;
-  out.onset = onset_of(rank.blame_by_step);
+  out.stands_out =
+      out.share_of_period >= least_share_of_period && rank.blame_ns > noise_ns && rank.last_count >= least_times_last;
+  // Three small values before a fourth say little: what would not make it a straggler is not its beginning either.
+  const double period_ns =
+      rank.steps_count > 0 ? static_cast<double>(rank.periods_ns) / static_cast<double>(rank.steps_count) : 0;
+  out.onset = onset_of(rank.blame_by_step, least_share_of_period * period_ns);
   return out;
 }
 

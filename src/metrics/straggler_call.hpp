@@ -23,17 +23,17 @@ struct RankBlame {
 };
 
 struct StragglerCall {
-  std::size_t largest = 0;       // who has the largest blame (ties: lowest replica, rank)
-  double share_of_period = 0;    // its blame / summed step periods; NaN unknown
-  bool stands_out = false;       // is called a straggler
-  std::optional<StepId> onset;   // nothing: from the first step seen
+  std::size_t largest = 0;      // who has the largest blame (ties: lowest replica, rank)
+  double share_of_period = 0;   // its blame / summed step periods; NaN unknown
+  bool stands_out = false;      // is called a straggler
+  std::optional<StepId> onset;  // nothing: from the first step seen
 };
 
 /// ranks: not empty, ordered by (replica, rank). residual_ns: of the run, −1 unknown (then it limits nothing).
 StragglerCall call_straggler(const std::vector<RankBlame>& ranks, std::int64_t residual_ns);
 
-/// First step from which the values stay above 3 × the median of the earlier ones; nothing if that is one of the
-/// first three steps or there is none.
-std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>>& blame_by_step);
+/// First step from which the values stay above 3 × the median of the earlier ones and at least at `relevant_ns`;
+/// nothing if that is one of the first three steps or there is none.
+std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>>& blame_by_step, double relevant_ns);
 
 }  // namespace ccl

@@ -3,12 +3,13 @@
 // transfer = min d, wait(r) = d_r − min d, lag = max wait, last = argmin d, delay = second smallest d − smallest d;
 // blame(r) = Σ delay where r is last, blamed_wait(r) = Σ of the others' waits there. No clock is used.
 // Merge: sums; one hidden row per instance keeps the lag statistics exact. Headline: mean lag.
+#include "metrics/straggler_lag.hpp"
+
 #include <algorithm>
 #include <map>
 
 #include "core/collective_math.hpp"
 #include "core/statistics.hpp"
-#include "metrics/straggler_lag.hpp"
 
 namespace ccl {
 namespace {
@@ -20,9 +21,10 @@ struct StragglerLag {
     return {.name = "straggler_lag",
             .unit = "us",
             .question = "Which rank makes the others wait, by how much, since when and on which group?",
-            .definition = "Lag of a matched symmetric collective = longest - shortest duration over its members; the "
-                          "shortest is the last to arrive. Blame of a rank = sum over the collectives where it is last "
-                          "of second shortest - shortest duration. Clock-free.",
+            .definition =
+                "Lag of a matched symmetric collective = longest - shortest duration over its members; the "
+                "shortest is the last to arrive. Blame of a rank = sum over the collectives where it is last "
+                "of second shortest - shortest duration. Clock-free.",
             .needs = "traces of at least two ranks that share collectives",
             .section = PageSection::answer,
             .aliases = {},
@@ -54,8 +56,8 @@ struct StragglerLag {
 
  private:
   // Rows of one instance: its lag, and for every member its wait; the last one also gets the blame.
-  static void add_instance(const MatchedInstance& instance, std::span<const MatchedMember> members,
-                           Dimension dimension, Tables& out) {
+  static void add_instance(const MatchedInstance& instance, std::span<const MatchedMember> members, Dimension dimension,
+                           Tables& out) {
     const StepId step{instance.iteration, instance.step};
     std::int64_t longest_ns = 0;
     for (const MatchedMember& member : members) longest_ns = std::max(longest_ns, member.dur_ns);
@@ -74,11 +76,12 @@ struct StragglerLag {
         waits.last_incomplete_count = instance.incomplete ? 1 : 0;
         waits.last_members_seen = instance.members_seen;
       } else {
-        out.of<Blame>().push_back({instance.iteration, instance.replica, member.rank.value, instance.last_rank,
-                                   waits.wait_ns, 1});
+        out.of<Blame>().push_back(
+            {instance.iteration, instance.replica, member.rank.value, instance.last_rank, waits.wait_ns, 1});
       }
       out.of<Row>().push_back({step, member.rank, instance.replica, waits});
-      out.of<ByGroup>().push_back({instance.iteration, member.rank, instance.replica, instance.group, dimension, waits});
+      out.of<ByGroup>().push_back(
+          {instance.iteration, member.rank, instance.replica, instance.group, dimension, waits});
       out.of<ByDimension>().push_back({instance.iteration, member.rank, instance.replica, dimension, waits});
     }
   }

@@ -18,8 +18,8 @@ template <class Row>
 std::vector<ColumnSpec<Row>> waits_columns() {
   std::vector<ColumnSpec<Row>> all;
   const auto add = [&](const char* name, std::int64_t Waits::*member, const char* unit, const char* description) {
-    all.push_back(integer_column<Row>(name, unit, description, {},
-                                      [member](const Row& row) { return row.waits.*member; }));
+    all.push_back(
+        integer_column<Row>(name, unit, description, {}, [member](const Row& row) { return row.waits.*member; }));
   };
   add("wait_ns", &Waits::wait_ns, "ns", "sum of its own waits: duration - shortest duration of the collective");
   add("blame_ns", &Waits::blame_ns, "ns", "where it is last: sum of second shortest - shortest duration");

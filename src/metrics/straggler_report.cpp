@@ -93,9 +93,10 @@ void add_lag_statistics(const std::vector<Lag>& rows, const ReportContext& conte
     add_line(lines, "", "lag <= error (" + microseconds(error_ns) + ", twice the spread of common ends)");
     return;
   }
-  add_line(lines, "", "lag of a collective: mean " + microseconds(mean(lags)) + ", p50 " +
-                          microseconds(percentile(lags, 50)) + ", p95 " + microseconds(percentile(lags, 95)) +
-                          ", max " + microseconds(*std::max_element(lags.begin(), lags.end())));
+  add_line(lines, "",
+           "lag of a collective: mean " + microseconds(mean(lags)) + ", p50 " + microseconds(percentile(lags, 50)) +
+               ", p95 " + microseconds(percentile(lags, 95)) + ", max " +
+               microseconds(*std::max_element(lags.begin(), lags.end())));
 }
 
 void add_straggler_lines(const Tables& tables, const ReportContext& context, const RankBlame& rank,
@@ -105,20 +106,24 @@ void add_straggler_lines(const Tables& tables, const ReportContext& context, con
                             counted(static_cast<std::size_t>(rank.instances_count), "collective");
   // With members missing, a rank that is not here may be later still.
   if (rank.last_incomplete_count > 0)
-    add_line(lines, "late", who + " is last of the " + std::to_string(rank.members_seen) + " ranks seen" + times +
-                                "; the others wait " + time(rank.blamed_wait_ns) + " for it in all");
+    add_line(lines, "late",
+             who + " is last of the " + std::to_string(rank.members_seen) + " ranks seen" + times +
+                 "; the others wait " + time(rank.blamed_wait_ns) + " for it in all");
   else
-    add_line(lines, "late", who + " is the straggler: last" + times + "; the others wait " +
-                                time(rank.blamed_wait_ns) + " for it in all");
+    add_line(
+        lines, "late",
+        who + " is the straggler: last" + times + "; the others wait " + time(rank.blamed_wait_ns) + " for it in all");
   const double steps = static_cast<double>(rank.steps_count);
   const auto [group, share] = dominant_group(tables, rank);
-  add_line(lines, "", "it delays a step by " + milliseconds(static_cast<double>(rank.blame_ns) / steps) + ", " +
-                          (call.onset ? "since " + step_name(*call.onset) : "from the first step seen") +
-                          "; " + percent(share) + " of that on " + group_name(context.groups, group));
-  add_line(lines, "", "gain if it arrived with the next to last: up to " +
-                          milliseconds(static_cast<double>(rank.blame_ns) / steps) + " of its " +
-                          milliseconds(static_cast<double>(rank.periods_ns) / steps) + " step period (" +
-                          percent(call.share_of_period) + ")");
+  add_line(lines, "",
+           "it delays a step by " + milliseconds(static_cast<double>(rank.blame_ns) / steps) + ", " +
+               (call.onset ? "since " + step_name(*call.onset) : "from the first step seen") + "; " + percent(share) +
+               " of that on " + group_name(context.groups, group));
+  add_line(lines, "",
+           "gain if it arrived with the next to last: up to " +
+               milliseconds(static_cast<double>(rank.blame_ns) / steps) + " of its " +
+               milliseconds(static_cast<double>(rank.periods_ns) / steps) + " step period (" +
+               percent(call.share_of_period) + ")");
 }
 
 // Why there is nothing to say.
@@ -161,8 +166,9 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
     if (call.stands_out)
       add_straggler_lines(tables, context, rank, call, out.page);
     else
-      add_line(out.page, "late", "no rank stands out (largest: " + rank_name(rank.replica, rank.rank) + ", " +
-                                     time(rank.blame_ns) + ", " + percent(call.share_of_period) + " of its steps)");
+      add_line(out.page, "late",
+               "no rank stands out (largest: " + rank_name(rank.replica, rank.rank) + ", " + time(rank.blame_ns) +
+                   ", " + percent(call.share_of_period) + " of its steps)");
   }
   out.page.insert(out.page.end(), statistics.begin(), statistics.end());
   std::sort(ranks.begin(), ranks.end(), [](const RankBlame& a, const RankBlame& b) {

@@ -1,7 +1,7 @@
 // timeline: what every GPU does at every time, on one clock.
 // Definition: per iteration equal integer-width bins from the first to the last GPU event over all ranks, corrected
-// clock; per (rank, device) row and bin compute = len(K ∩ bin), communication = len(C ∩ bin), overlap, memory_only, idle
-// (decisions, Timeline). Rows are slices of their worker and do not go through the merge. No headline.
+// clock; per (rank, device) row and bin compute = len(K ∩ bin), communication = len(C ∩ bin), overlap, memory_only,
+// idle (decisions, Timeline). Rows are slices of their worker and do not go through the merge. No headline.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +15,8 @@ namespace {
 // First start to last end of a rank's GPU events, corrected; empty if it has none.
 Interval capture_of(const RankEntry& entry, const ClockModel& clock) {
   if (entry.facts.first_ns == absent_ns || entry.facts.last_ns == absent_ns || entry.host_index < 0) return {};
-  return {clock.corrected(entry.host_index, entry.facts.first_ns), clock.corrected(entry.host_index, entry.facts.last_ns)};
+  return {clock.corrected(entry.host_index, entry.facts.first_ns),
+          clock.corrected(entry.host_index, entry.facts.last_ns)};
 }
 
 // The rows and bins of one iteration; the same on every worker.
@@ -52,8 +53,9 @@ struct Timeline {
     return {.name = "timeline",
             .unit = "",
             .question = "What does every GPU do at every time, on one clock?",
-            .definition = "Nanoseconds of compute, communication, their overlap, copies alone and idle per rank, device "
-                          "and time bin, on the corrected clock; see /timeline.",
+            .definition =
+                "Nanoseconds of compute, communication, their overlap, copies alone and idle per rank, device "
+                "and time bin, on the corrected clock; see /timeline.",
             .needs = "GPU events",
             .section = PageSection::further,
             .aliases = {},
@@ -77,9 +79,8 @@ struct Timeline {
     for (const RankSegments& segments : rank.segments) {
       const std::int64_t row = row_of(grid, rank.rank_row, segments.device);
       if (row < 0) continue;
-      const BinnedBudget binned =
-          bin_budget(corrected(segments.communication), corrected(segments.compute), corrected(segments.memory),
-                     capture_of(entry, context.clock), grid.bins);
+      const BinnedBudget binned = bin_budget(corrected(segments.communication), corrected(segments.compute),
+                                             corrected(segments.memory), capture_of(entry, context.clock), grid.bins);
       add_row(out, entry.iteration, "compute_ns", "len(K in bin): compute kernels run", grid, row, binned.compute_ns);
       add_row(out, entry.iteration, "communication_ns", "len(C in bin): communication kernels run", grid, row,
               binned.communication_ns);
@@ -94,8 +95,7 @@ struct Timeline {
     std::map<std::int32_t, Grid> grids;
     for (const RankEntry& entry : context.ranks.entries)
       if (!grids.contains(entry.iteration))
-        grids[entry.iteration] =
-            grid_of(entry.iteration, context.ranks, context.clock, context.config.timeline_bins);
+        grids[entry.iteration] = grid_of(entry.iteration, context.ranks, context.clock, context.config.timeline_bins);
     std::vector<std::int32_t> covered;
     for (const auto& [iteration, grid] : grids) {
       if (grid.bins.count == 0 || grid.row_rank.empty()) continue;
@@ -127,8 +127,13 @@ struct Timeline {
     const std::string path = folder(iteration) + name;
     auto at = std::find_if(out.begin(), out.end(), [&](const ResultMatrix& matrix) { return matrix.path == path; });
     if (at == out.end()) {
-      out.push_back({path, description + "; -1 outside the rank's capture", "ns", grid.bins.count,
-                     static_cast<std::int64_t>(grid.row_rank.size()), {}, {}});
+      out.push_back({path,
+                     description + "; -1 outside the rank's capture",
+                     "ns",
+                     grid.bins.count,
+                     static_cast<std::int64_t>(grid.row_rank.size()),
+                     {},
+                     {}});
       at = out.end() - 1;
     }
     at->row_numbers.push_back(row);

@@ -1,8 +1,8 @@
 // traffic_distribution: how many bytes go over the wire, for which parallelism, between whom.
 // Definition: payload S and wire bytes of every communication kernel by nccl-tests (metric-definitions 1.4, 3.6;
 // peers-formulas-hardware D.1, D.2), summed by dimension, operation, type, group and link class. All-to-all with split
-// sizes: bytes to peer j = in bytes · split_j / Σ split, the own part is not on the wire.
-// Merge: sums. Headline: wire bytes per rank and step, fractions of bytes and of time by dimension.
+// sizes: bytes to peer j = in bytes · split_j / Σ split, the own part is not on the wire. A message counts on both
+// ends. Merge: sums. Headline: wire bytes per rank and step, fractions of bytes and of time by dimension.
 #include "metrics/traffic_distribution.hpp"
 
 #include <algorithm>
@@ -22,8 +22,9 @@ struct TrafficDistribution {
     return {.name = "traffic_distribution",
             .unit = "GB per rank and step",
             .question = "How many bytes go over the wire, and for which parallelism?",
-            .definition = "Mean over (rank, step) of the wire bytes of its communication kernels by the nccl-tests "
-                          "convention, split by dimension, operation, group and link class.",
+            .definition =
+                "Mean over (rank, step) of the wire bytes of its communication kernels by the nccl-tests "
+                "convention, split by dimension, operation, group and link class.",
             .needs = "communication kernels with message sizes (PyTorch 2.2 and newer write them)",
             .section = PageSection::traffic,
             .aliases = {},
@@ -122,8 +123,7 @@ struct TrafficDistribution {
     out.in_bytes = std::max<std::int64_t>(record.in_bytes, 0);
     out.out_bytes = std::max<std::int64_t>(record.out_bytes, 0);
     out.payload_bytes = payload;
-    // A received message is on the sender's wire.
-    out.wire_bytes = record.op == CollectiveOp::recv ? 0 : wire_bytes(record.op, payload, size < 0 ? 2 : size);
+    out.wire_bytes = wire_bytes(record.op, payload, size < 0 ? 2 : size);
     return out;
   }
 
@@ -161,7 +161,8 @@ struct TrafficDistribution {
                          std::vector<ByGroup>& parts, Tables& out) {
     const RankEntry& entry = rank.entry;
     for (const Split& split : out.of<Split>()) {
-      if (split.rank != entry.rank || split.replica != entry.replica || split.step.iteration != entry.iteration) continue;
+      if (split.rank != entry.rank || split.replica != entry.replica || split.step.iteration != entry.iteration)
+        continue;
       const GroupId id = context.groups.id_of(rank.rank_row, split.local_group);
       const Group* group = find_group(context.groups, id);
       if (group == nullptr || !group->members_complete) continue;

@@ -29,8 +29,8 @@ std::vector<ColumnSpec<Row>> with_bytes(std::vector<ColumnSpec<Row>> all) {
   add("out_bytes", &Volume::out_bytes, "sum of output sizes");
   add("payload_bytes", &Volume::payload_bytes, "sum of payloads S (nccl-tests)");
   add("wire_bytes", &Volume::wire_bytes, "sum of bytes put on the wire by the bandwidth-optimal algorithm");
-  all.push_back(integer_column<Row>("time_ns", "ns", "sum of durations", {},
-                                    [](const Row& row) { return row.bytes.time_ns; }));
+  all.push_back(
+      integer_column<Row>("time_ns", "ns", "sum of durations", {}, [](const Row& row) { return row.bytes.time_ns; }));
   return all;
 }
 
@@ -77,7 +77,9 @@ struct Total {
   Volume bytes;
   auto key() const { return std::tuple(iteration, dimension, op, link_class); }
   void combine(const Total& other) { bytes.combine(other.bytes); }
-  static TableInfo table() { return {"/traffic/totals", "summed over ranks and steps, by dimension, operation and link class"}; }
+  static TableInfo table() {
+    return {"/traffic/totals", "summed over ranks and steps, by dimension, operation and link class"};
+  }
   static std::vector<ColumnSpec<Total>> columns(const Resolver&) {
     std::vector<ColumnSpec<Total>> all = key_columns<Total>();
     all.push_back(column("dimension", &Total::dimension, "", "parallelism the groups serve"));
@@ -95,7 +97,9 @@ struct Pair {
   std::int64_t sent_count = 0, sent_bytes = 0, received_count = 0, received_bytes = 0;
   auto key() const { return std::tuple(iteration, replica, source, destination); }
   void combine(const Pair& other);
-  static TableInfo table() { return {"/traffic/matrix", "bytes from rank to rank, known pairs only; own parts excluded"}; }
+  static TableInfo table() {
+    return {"/traffic/matrix", "bytes from rank to rank, known pairs only; own parts excluded"};
+  }
   static std::vector<ColumnSpec<Pair>> columns(const Resolver&);
 };
 

@@ -28,8 +28,9 @@ std::vector<ColumnSpec<Pair>> Pair::columns(const Resolver&) {
   all.push_back(column("source", &Pair::source, "", "rank that sends"));
   all.push_back(column("destination", &Pair::destination, "", "rank that receives"));
   all.push_back(column("link_class", &Pair::link_class, "", "same host or not"));
-  all.push_back(integer_column<Pair>("bytes", "bytes", "as the sender says, else as the receiver says", {},
-                                     [](const Pair& row) { return row.sent_count > 0 ? row.sent_bytes : row.received_bytes; }));
+  all.push_back(
+      integer_column<Pair>("bytes", "bytes", "as the sender says, else as the receiver says", {},
+                           [](const Pair& row) { return row.sent_count > 0 ? row.sent_bytes : row.received_bytes; }));
   all.push_back(integer_column<Pair>("sent_bytes", "bytes", "as the sender says", -1,
                                      [](const Pair& row) { return row.sent_count > 0 ? row.sent_bytes : -1; }));
   all.push_back(integer_column<Pair>("received_bytes", "bytes", "as the receiver says", -1,
@@ -67,8 +68,8 @@ void write_traffic_report(const Tables& tables, const ReportContext& context, Re
   if (all.calls_count == 0) return out.not_applicable("no communication kernels inside steps");
   const std::string unknown = std::to_string(all.unknown_bytes_count) + " of " + std::to_string(all.calls_count) +
                               " kernels carry no message size";
-  const double per_rank_step = all.known() ? as_double(all.wire_bytes) / as_double(static_cast<std::int64_t>(rows.size()))
-                                           : std::nan("");
+  const double per_rank_step =
+      all.known() ? as_double(all.wire_bytes) / as_double(static_cast<std::int64_t>(rows.size())) : std::nan("");
   if (!all.known()) {
     out.absent(unknown);
   } else if (all.unknown_bytes_count > 0) {
@@ -87,8 +88,9 @@ void write_traffic_report(const Tables& tables, const ReportContext& context, Re
               "share of the summed kernel time");
   }
   if (all.known())
-    add_line(out.page, "traffic", gigabytes(per_rank_step) + " on the wire per rank and step; of the bytes " +
-                                      shares(dimensions, &Volume::wire_bytes, all.wire_bytes));
+    add_line(out.page, "traffic",
+             gigabytes(per_rank_step) + " on the wire per rank and step; of the bytes " +
+                 shares(dimensions, &Volume::wire_bytes, all.wire_bytes));
   else
     add_line(out.page, "traffic", "bytes unknown: " + unknown);
   std::string more = "of the kernel time " + shares(dimensions, &Volume::time_ns, all.time_ns);

@@ -6,10 +6,26 @@ namespace ccl {
 namespace {
 
 TEST(CollectiveMath, ElementSizesUseTheNamesOfPyTorch) {
-  const std::pair<const char*, std::int64_t> sizes[] = {
-      {"Float", 4}, {"Double", 8}, {"Half", 2}, {"BFloat16", 2}, {"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2},
-      {"Int", 4}, {"Long", 8}, {"UInt16", 2}, {"UInt32", 4}, {"UInt64", 8}, {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1},
-      {"Float8_e8m0fnu", 1}, {"Float4_e2m1fn_x2", 1}, {"ComplexFloat", 8}, {"ComplexDouble", 16}, {"ComplexHalf", 4}};
+  const std::pair<const char*, std::int64_t> sizes[] = {{"Float", 4},
+                                                        {"Double", 8},
+                                                        {"Half", 2},
+                                                        {"BFloat16", 2},
+                                                        {"Byte", 1},
+                                                        {"Char", 1},
+                                                        {"Bool", 1},
+                                                        {"Short", 2},
+                                                        {"Int", 4},
+                                                        {"Long", 8},
+                                                        {"UInt16", 2},
+                                                        {"UInt32", 4},
+                                                        {"UInt64", 8},
+                                                        {"Float8_e4m3fn", 1},
+                                                        {"Float8_e5m2", 1},
+                                                        {"Float8_e8m0fnu", 1},
+                                                        {"Float4_e2m1fn_x2", 1},
+                                                        {"ComplexFloat", 8},
+                                                        {"ComplexDouble", 16},
+                                                        {"ComplexHalf", 4}};
   for (const auto& [name, bytes] : sizes) EXPECT_EQ(element_bytes(dtype_from_text(name)), bytes) << name;
 }
 
@@ -20,13 +36,21 @@ TEST(CollectiveMath, UnknownTypeHasNoSizeInsteadOfFourBytes) {
 
 TEST(CollectiveMath, CollectiveNamesOfRealTracesAreKnown) {
   const std::pair<const char*, CollectiveOp> names[] = {
-      {"_allgather_base", CollectiveOp::all_gather}, {"allgather_into_tensor_coalesced", CollectiveOp::all_gather},
-      {"ALLGATHER_coalesced", CollectiveOp::all_gather}, {"_reduce_scatter_base", CollectiveOp::reduce_scatter},
-      {"reduce_scatter_tensor_coalesced", CollectiveOp::reduce_scatter}, {"allreduce", CollectiveOp::all_reduce},
-      {"all_reduce_barrier", CollectiveOp::all_reduce}, {"all_to_all", CollectiveOp::all_to_all},
-      {"all_to_allv", CollectiveOp::all_to_allv}, {"broadcastoop", CollectiveOp::broadcast},
-      {"reduceoop", CollectiveOp::reduce}, {"send", CollectiveOp::send}, {"recv", CollectiveOp::recv},
-      {"barrier", CollectiveOp::barrier}, {"wait", CollectiveOp::unknown}};
+      {"_allgather_base", CollectiveOp::all_gather},
+      {"allgather_into_tensor_coalesced", CollectiveOp::all_gather},
+      {"ALLGATHER_coalesced", CollectiveOp::all_gather},
+      {"_reduce_scatter_base", CollectiveOp::reduce_scatter},
+      {"reduce_scatter_tensor_coalesced", CollectiveOp::reduce_scatter},
+      {"allreduce", CollectiveOp::all_reduce},
+      {"all_reduce_barrier", CollectiveOp::all_reduce},
+      {"all_to_all", CollectiveOp::all_to_all},
+      {"all_to_allv", CollectiveOp::all_to_allv},
+      {"broadcastoop", CollectiveOp::broadcast},
+      {"reduceoop", CollectiveOp::reduce},
+      {"send", CollectiveOp::send},
+      {"recv", CollectiveOp::recv},
+      {"barrier", CollectiveOp::barrier},
+      {"wait", CollectiveOp::unknown}};
   for (const auto& [name, op] : names) EXPECT_EQ(op_from_collective_name(name), op) << name;
 }
 

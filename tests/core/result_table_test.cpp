@@ -17,8 +17,10 @@ struct Row {
 };
 
 std::vector<ColumnSpec<Row>> columns() {
-  return {column("rank", &Row::rank, "", "rank"), column("time_ns", &Row::time_ns, "ns", "time", -1),
-          column("tie", &Row::tie, "", "tie"), column("op", &Row::op, "", "operation"),
+  return {column("rank", &Row::rank, "", "rank"),
+          column("time_ns", &Row::time_ns, "ns", "time", -1),
+          column("tie", &Row::tie, "", "tie"),
+          column("op", &Row::op, "", "operation"),
           column("host", &Row::host, "", "host"),
           derived<Row>("rate_ratio", "", "rate", [](const Row& row) {
             return row.time_ns < 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(row.time_ns) / 2;
@@ -26,7 +28,8 @@ std::vector<ColumnSpec<Row>> columns() {
 }
 
 std::vector<Row> rows() {
-  return {{RankId(3), 10, true, CollectiveOp::all_gather, "n1"}, {RankId(70000), -1, false, CollectiveOp::send, "knoten"}};
+  return {{RankId(3), 10, true, CollectiveOp::all_gather, "n1"},
+          {RankId(70000), -1, false, CollectiveOp::send, "knoten"}};
 }
 
 TEST(ResultTable, CellsComeBackAsTheyWentIn) {

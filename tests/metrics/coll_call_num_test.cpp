@@ -52,8 +52,9 @@ TEST(CollCallNum, PartsTellOperationDimensionAndGroup) {
   EXPECT_EQ(text_at(result, "by_group", 1, "op"), "all_gather");
   EXPECT_EQ(text_at(result, "by_group", 1, "dimension"), "dp");
   EXPECT_EQ(integer_at(result, "by_group", 1, "group"), 0);
-  EXPECT_NE(page_of(result).find("2 communication kernels per step and rank (rank 0: 2): 0.5 all_reduce, 1.5 all_gather"),
-            std::string::npos)
+  EXPECT_NE(
+      page_of(result).find("2 communication kernels per step and rank (rank 0: 2): 0.5 all_reduce, 1.5 all_gather"),
+      std::string::npos)
       << page_of(result);
 }
 

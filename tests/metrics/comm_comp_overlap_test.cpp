@@ -83,8 +83,9 @@ TEST(CommCompOverlap, HeadlineIsPooledAndNamesTheExtremeRanks) {
   EXPECT_EQ(headline(result, "overlap_min_rank"), 3);
   EXPECT_DOUBLE_EQ(headline(result, "overlap_max_ratio"), 0.5);
   EXPECT_EQ(headline(result, "overlap_max_rank"), 0);
-  EXPECT_NE(page_of(result).find("20.0 % of communication is hidden behind compute (0.0 % on rank 3 to 50.0 % on rank 0)"),
-            std::string::npos)
+  EXPECT_NE(
+      page_of(result).find("20.0 % of communication is hidden behind compute (0.0 % on rank 3 to 50.0 % on rank 0)"),
+      std::string::npos)
       << page_of(result);
 }
 

@@ -50,14 +50,20 @@ TEST(StragglerCall, WithoutAPeriodNobodyIsCalled) {
 }
 
 TEST(StragglerCall, OnsetIsWhereTheBlameStaysHigh) {
-  EXPECT_EQ(onset_of(steps({1, 2, 1, 9, 1, 8, 9, 9})), (StepId{10, 5})) << "the peak in step 3 does not stay";
-  EXPECT_EQ(onset_of(steps({0, 0, 0, 0, 5, 6})), (StepId{10, 4}));
+  EXPECT_EQ(onset_of(steps({1, 2, 1, 9, 1, 8, 9, 9}), 0), (StepId{10, 5})) << "the peak in step 3 does not stay";
+  EXPECT_EQ(onset_of(steps({0, 0, 0, 0, 5, 6}), 0), (StepId{10, 4}));
+}
+
+TEST(StragglerCall, OnsetIsNotWhereSmallValuesGrowALittle) {
+  const auto blame = steps({887, 82, 64, 743, 294, 11959, 21725, 20045});
+  EXPECT_EQ(onset_of(blame, 0), (StepId{10, 3}));
+  EXPECT_EQ(onset_of(blame, 900), (StepId{10, 5}));
 }
 
 TEST(StragglerCall, OnsetBeforeTheThirdStepIsUnknown) {
-  EXPECT_FALSE(onset_of(steps({9, 9, 9, 9, 9})).has_value()) << "late all the time";
-  EXPECT_FALSE(onset_of(steps({0, 0, 9, 9, 9})).has_value());
-  EXPECT_FALSE(onset_of({}).has_value());
+  EXPECT_FALSE(onset_of(steps({9, 9, 9, 9, 9}), 0).has_value()) << "late all the time";
+  EXPECT_FALSE(onset_of(steps({0, 0, 9, 9, 9}), 0).has_value());
+  EXPECT_FALSE(onset_of({}, 0).has_value());
 }
 
 }  // namespace

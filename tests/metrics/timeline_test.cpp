@@ -65,7 +65,12 @@ TEST(TimelineBins, LongCapturesGetMoreBinsSoThatCellsFit) {
 SmallRun two_hosts() {
   SmallRun run;
   run.config.timeline_bins = 10;
-  run.add(TraceBuilder().iteration(3).rank(0).kernel("gemm", 0, 50).collective(CollectiveOp::all_reduce, "", 8, 50, 50).build(),
+  run.add(TraceBuilder()
+              .iteration(3)
+              .rank(0)
+              .kernel("gemm", 0, 50)
+              .collective(CollectiveOp::all_reduce, "", 8, 50, 50)
+              .build(),
           "a");
   run.add(TraceBuilder().iteration(3).rank(1).kernel("gemm", 1000, 50).device(1).kernel("gemm", 1050, 20).build(), "b");
   run.clock.hosts[1].offset_ns = -1000;

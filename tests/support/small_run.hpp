@@ -184,7 +184,8 @@ class SmallRun {
 
   MatchedCollectives matched() const {
     std::map<std::tuple<std::int32_t, std::int32_t, GroupId, std::int64_t, std::int32_t, CollectiveOp>,
-             std::vector<CollectiveRecord>> found;
+             std::vector<CollectiveRecord>>
+        found;
     for (std::size_t row = 0; row < traces_.size(); ++row)
       for (const CollectiveRecord& r : records(row))
         found[{r.iteration, r.replica, r.group, r.step, r.ordinal, r.op}].push_back(r);
@@ -212,8 +213,8 @@ class SmallRun {
       std::vector<std::pair<std::int64_t, std::int32_t>> by_dur;
       for (const CollectiveRecord& r : members) by_dur.emplace_back(r.dur_ns, r.rank.value);
       std::sort(by_dur.begin(), by_dur.end());
-      const auto longest = std::find_if(by_dur.begin(), by_dur.end(),
-                                        [&](const auto& d) { return d.first == by_dur.back().first; });
+      const auto longest =
+          std::find_if(by_dur.begin(), by_dur.end(), [&](const auto& d) { return d.first == by_dur.back().first; });
       instance.transfer_ns = by_dur[0].first;
       instance.last_rank = by_dur[0].second;
       instance.delay_ns = by_dur[1].first - by_dur[0].first;
