@@ -19,7 +19,7 @@ namespace {
 using MakeMetric = std::unique_ptr<Metric> (*)();
 
 /// The only place where a metric is registered.
-// clang-format off: one line each
+// clang-format off
 constexpr MakeMetric registered[] = {
     straggler_lag,
     iter_time,
