@@ -177,7 +177,8 @@ class Metric {
   virtual std::vector<ResultMatrix> take_matrices() = 0;
 };
 
-/// name = last part of the HDF5 path. A table whose name is empty is not written (it only feeds report()).
+/// name = last part of the HDF5 path, or a whole path ("/traffic/matrix"). A table whose name is empty is not written
+/// (it only feeds report()).
 struct TableInfo {
   std::string name, description;
 };

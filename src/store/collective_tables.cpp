@@ -109,7 +109,9 @@ std::vector<D> deal_instances(const MatchedCollectives& mine, const Groups& grou
   std::vector<D> rows;
   for (std::size_t i = 0; i < mine.instances.size(); ++i) {
     const MatchedInstance& instance = mine.instances[i];
-    D row{.instance = instance, .group_row = groups.row_of(instance.group), .owner = comm.worker(),
+    D row{.instance = instance,
+          .group_row = groups.row_of(instance.group),
+          .owner = comm.worker(),
           .local = static_cast<std::uint32_t>(i)};
     if (instance.members_seen > 0) {
       const std::size_t first = instance.first_member;

@@ -42,8 +42,8 @@ class Sha256 {
 double canonical(double value) { return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value; }
 
 bool depends_on_place(const std::string& path, const std::string& attribute) {
-  return path == "/" && (attribute == "created_utc" || attribute == "command_line" ||
-                         attribute == "program_version" || attribute == "workers");
+  return path == "/" && (attribute == "created_utc" || attribute == "command_line" || attribute == "program_version" ||
+                         attribute == "workers");
 }
 
 void add_attributes(Sha256& hash, const InputFile& file, const std::string& path) {

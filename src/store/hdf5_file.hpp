@@ -25,7 +25,7 @@ struct DatasetLayout {
   CellType number_type = CellType::int64;  // of numbers
   std::int64_t width = 0;                  // of numbers: 0 = one-dimensional
   std::int64_t rows_count = 0;
-  std::int64_t chunk_rows = 0;             // 0 = stored whole, without filters
+  std::int64_t chunk_rows = 0;  // 0 = stored whole, without filters
 
   bool is_table() const { return !columns.empty(); }
   std::size_t element_bytes() const;  // one table row, or one number

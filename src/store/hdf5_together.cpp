@@ -41,8 +41,7 @@ herr_t write_round(hid_t dataset, const DatasetLayout& layout, std::int64_t firs
   // The type in memory must equal the one in the file: a conversion would break the collective write.
   const Handle type = hdf5::type_of(layout);
   const std::byte nothing{};
-  const herr_t status =
-      H5Dwrite(dataset, type, memory_space, file_space, transfer, rows_count == 0 ? &nothing : rows);
+  const herr_t status = H5Dwrite(dataset, type, memory_space, file_space, transfer, rows_count == 0 ? &nothing : rows);
   if (status < 0) hdf5::keep_reason();
   return status;
 }

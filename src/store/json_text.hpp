@@ -26,7 +26,7 @@ class JsonText {
   void separate();
   void quoted(std::string_view value);
   std::string out_;
-  bool first_ = true;      // nothing stands before in this object or array
+  bool first_ = true;  // nothing stands before in this object or array
   bool after_key_ = false;
 };
 

@@ -52,11 +52,21 @@ bool within(const std::array<Range, N>& ranges, char32_t code) {
 }
 
 // C0, DEL and C1 controls, separators, and the marks that turn or hide text (Unicode TR 36).
-constexpr std::array<Range, 7> unsafe{{{0x00, 0x1F}, {0x7F, 0x9F}, {0x61C, 0x61C}, {0x200B, 0x200F},
-                                       {0x2028, 0x202E}, {0x2060, 0x2069}, {0xFEFF, 0xFEFF}}};
+constexpr std::array<Range, 7> unsafe{{{0x00, 0x1F},
+                                       {0x7F, 0x9F},
+                                       {0x61C, 0x61C},
+                                       {0x200B, 0x200F},
+                                       {0x2028, 0x202E},
+                                       {0x2060, 0x2069},
+                                       {0xFEFF, 0xFEFF}}};
 // The broad blocks of Unicode's East Asian Width W and F; exact enough to keep a line within its columns.
-constexpr std::array<Range, 7> wide{{{0x1100, 0x115F}, {0x2E80, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
-                                     {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0x1F300, 0x3FFFD}}};
+constexpr std::array<Range, 7> wide{{{0x1100, 0x115F},
+                                     {0x2E80, 0xA4CF},
+                                     {0xAC00, 0xD7A3},
+                                     {0xF900, 0xFAFF},
+                                     {0xFE30, 0xFE6F},
+                                     {0xFF00, 0xFF60},
+                                     {0x1F300, 0x3FFFD}}};
 constexpr std::array<Range, 3> combining{{{0x300, 0x36F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}}};
 
 std::size_t width_of(char32_t code) { return within(combining, code) ? 0 : within(wide, code) ? 2 : 1; }
@@ -101,10 +111,14 @@ std::string one_line(std::string_view text) {
   out.reserve(text.size());
   for_each_character(text, [&](const Character& character, std::size_t at) {
     const char first = text[at];
-    if (!character.valid) out += '?';
-    else if (first == '\t' || first == '\n' || first == '\r') out += ' ';
-    else if (within(unsafe, character.code)) out += '?';
-    else out += text.substr(at, character.bytes);
+    if (!character.valid)
+      out += '?';
+    else if (first == '\t' || first == '\n' || first == '\r')
+      out += ' ';
+    else if (within(unsafe, character.code))
+      out += '?';
+    else
+      out += text.substr(at, character.bytes);
   });
   return out;
 }

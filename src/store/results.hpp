@@ -37,12 +37,12 @@ struct Results {
   const Ranks& ranks;
   const Groups& groups;
   const ClockModel& clock;
-  const MatchedCollectives& collectives;   // this worker's, before the global sort
+  const MatchedCollectives& collectives;  // this worker's, before the global sort
   std::vector<MetricResult> metrics;
-  std::vector<ResultMatrix> matrices;      // timeline
-  const Problems& problems;                // of all workers, on worker 0
+  std::vector<ResultMatrix> matrices;  // timeline
+  const Problems& problems;            // of all workers, on worker 0
   const Timings& timings;
-  bool partial = false;                    // ended early
+  bool partial = false;  // ended early
   ExitCode exit_code = ExitCode::done;
 };
 

@@ -16,8 +16,10 @@ void add_coverage(JsonText& json, const Results& results) {
   for (const std::int32_t rank : results.ranks.missing) json.integer(rank);
   json.close(']');
   json.key("world_size");
-  if (results.ranks.world_size < 0) json.null();
-  else json.integer(results.ranks.world_size);
+  if (results.ranks.world_size < 0)
+    json.null();
+  else
+    json.integer(results.ranks.world_size);
   json.key("hosts_count").integer(static_cast<std::int64_t>(results.ranks.hosts.size()));
   json.key("gpus_count").integer(facts.gpus_count);
   json.key("iterations").open('[');
@@ -39,8 +41,10 @@ void add_metric(JsonText& json, const MetricResult& metric, std::int64_t ranks_e
   json.key("values").open('{');
   for (const Headline& headline : metric.report.headlines) {
     json.key(headline.name);
-    if (headline.text.empty()) json.number(headline.value);
-    else json.text(headline.text);
+    if (headline.text.empty())
+      json.number(headline.value);
+    else
+      json.text(headline.text);
   }
   json.close('}').close('}');
 }

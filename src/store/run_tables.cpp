@@ -11,12 +11,11 @@ using Specs = std::vector<ColumnSpec<Row>>;
 template <class Row>
 void integers(Specs<Row>& specs, std::string name, std::string unit, std::string description,
               std::optional<std::int64_t> absent, std::function<std::int64_t(const Row&)> value) {
-  specs.push_back(integer_column<Row>(std::move(name), std::move(unit), std::move(description), absent,
-                                      std::move(value)));
+  specs.push_back(
+      integer_column<Row>(std::move(name), std::move(unit), std::move(description), absent, std::move(value)));
 }
 template <class Row>
-void texts(Specs<Row>& specs, std::string name, std::string description,
-           std::function<std::string(const Row&)> value) {
+void texts(Specs<Row>& specs, std::string name, std::string description, std::function<std::string(const Row&)> value) {
   specs.push_back(text_column<Row>(std::move(name), std::move(description), std::move(value)));
 }
 
@@ -131,7 +130,8 @@ ResultTable step_table(const Ranks& ranks) {
     for (const Step& step : entry.facts.steps)
       for (const DeviceWindow& window : step.devices) rows.push_back({&entry, &step, &window});
   Specs<R> all;
-  integers<R>(all, "iteration", "", "number of the iteration folder", -1, [](const R& r) { return r.entry->iteration; });
+  integers<R>(all, "iteration", "", "number of the iteration folder", -1,
+              [](const R& r) { return r.entry->iteration; });
   integers<R>(all, "step", "", "number of the ProfilerStep in the file", {}, [](const R& r) { return r.step->number; });
   integers<R>(all, "replica", "", "number of the TorchTitan replica", -1, [](const R& r) { return r.entry->replica; });
   integers<R>(all, "rank", "", "rank of the training run", -1, [](const R& r) { return r.entry->rank.value; });

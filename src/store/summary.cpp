@@ -83,20 +83,34 @@ void add_input(Page& page, const Results& results) {
   page.add("steps", steps_line(facts) + "; " + machine);
 }
 
+std::string severity_text(Severity severity, std::int64_t count) {
+  if (severity == Severity::data_loss) return std::to_string(count) + " data_loss";
+  return counted(static_cast<std::size_t>(count), std::string(to_text(severity)));
+}
+
+/// One line: the counts by severity, then as many codes as fit, the worst first.
 void add_warnings(Page& page, const Problems& problems) {
-  std::string counts, codes;
+  std::string line;
+  std::vector<std::string> codes;
   for (const Severity severity : {Severity::error, Severity::data_loss, Severity::notice}) {
     if (problems.count(severity) == 0) continue;
-    counts += (counts.empty() ? "" : ", ") + std::to_string(problems.count(severity)) + " " +
-              std::string(to_text(severity));
+    line += (line.empty() ? "" : ", ") + severity_text(severity, problems.count(severity));
     for (std::size_t i = 0; i < code_count; ++i) {
       const auto code = static_cast<Code>(i);
-      if (info(code).severity != severity || problems.count(code) == 0) continue;
-      codes += (codes.empty() ? "" : ", ") + std::string(info(code).name) + " " + std::to_string(problems.count(code));
+      if (info(code).severity == severity && problems.count(code) > 0)
+        codes.push_back(std::string(info(code).name) + " " + std::to_string(problems.count(code)));
     }
   }
-  const std::string line = counts.empty() ? "none" : counts + ": " + codes;
-  page.add(cut_to_width("warnings      " + line, page_columns));
+  if (line.empty()) return page.add("warnings", "none");
+  constexpr std::size_t room = page_columns - label_columns - std::string_view(" and 99 more").size();
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    if (line.size() + codes[i].size() + 2 > room) {
+      line += " and " + std::to_string(codes.size() - i) + " more";
+      break;
+    }
+    line += (i == 0 ? ": " : ", ") + codes[i];
+  }
+  page.add("warnings", line);
 }
 
 std::string short_value(const MetricResult& metric) {

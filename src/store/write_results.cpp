@@ -17,6 +17,23 @@ namespace {
 constexpr std::int64_t schema_version = 1;
 constexpr std::int64_t most_members_unasked = 20'000'000;
 
+std::string usual_description(const std::string& group) {
+  static const std::map<std::string, std::string> known{
+      {"/", "what ccl-analyze found in the traces of one training run"},
+      {"/collectives", "communication operations matched across ranks"},
+      {"/metrics", "one group per metric; headline values are attributes of it"},
+      {"/timeline", "what each rank did over time, in equal bins, one group per iteration"},
+      {"/traffic", "bytes between ranks"},
+      {"/warnings", "what was wrong with the input, and where"},
+      {"/timings", "how long the analysis took; differs between runs"}};
+  const auto found = known.find(group);
+  if (found != known.end()) return found->second;
+  const std::size_t slash = group.rfind('/');
+  const std::string iteration = "iteration_", name = group.substr(slash + 1);
+  if (!name.starts_with(iteration)) return "part of " + group.substr(0, slash);
+  return name == "iteration_-1" ? "traces outside any iteration folder" : "iteration " + name.substr(iteration.size());
+}
+
 /// The file, and which groups it has: those get their descriptions at the end. On worker 0 only.
 class Output {
  public:
@@ -35,23 +52,11 @@ class Output {
     write_vector(file_, vector);
   }
   void finish_groups() {
-    const std::map<std::string, std::string> usual{
-        {"/", "what ccl-analyze found in the traces of one training run"},
-        {"/collectives", "communication operations matched across ranks"},
-        {"/metrics", "one group per metric; headline values are attributes of it"},
-        {"/timeline", "what each rank did over time, in equal bins, one group per iteration"},
-        {"/traffic", "bytes between ranks"},
-        {"/warnings", "what was wrong with the input, and where"},
-        {"/timings", "how long the analysis took; differs between runs"}};
     groups_.emplace("/", "");
     groups_.emplace("/metrics", "");
     for (const auto& [group, given] : groups_) {
-      const auto known = usual.find(group);
       file_.group(group);
-      file_.attribute(group, "description",
-                      !given.empty()            ? given
-                      : known == usual.end() ? "part of " + group.substr(0, group.rfind('/'))
-                                                : known->second);
+      file_.attribute(group, "description", given.empty() ? usual_description(group) : given);
     }
   }
 
@@ -126,8 +131,10 @@ void write_metric(Output& output, const MetricResult& metric, const Results& res
   headlines.open('{');
   for (const Headline& headline : report.headlines) {
     headlines.key(headline.name).text(headline.description);
-    if (headline.text.empty()) file.attribute(group, headline.name, headline.value);
-    else file.attribute(group, headline.name, headline.text);
+    if (headline.text.empty())
+      file.attribute(group, headline.name, headline.value);
+    else
+      file.attribute(group, headline.name, headline.text);
   }
   file.attribute(group, "headlines", headlines.close('}').take());
   for (const auto* tables : {&metric.tables, &report.extra_tables})

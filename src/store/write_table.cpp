@@ -44,7 +44,9 @@ Bytes align_to_chunks(const DatasetLayout& layout, std::span<const std::byte> ro
   const std::int64_t lead = inside == 0 ? 0 : std::min(count, layout.chunk_rows - inside);
   const auto lead_bytes = static_cast<std::size_t>(lead) * layout.row_bytes();
   std::vector<Bytes> out(static_cast<std::size_t>(comm.num_workers()));
-  if (lead > 0) out[slices.holder(slices.mine() - inside)].assign(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes));
+  if (lead > 0)
+    out[slices.holder(slices.mine() - inside)].assign(rows.begin(),
+                                                      rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes));
   Bytes aligned(rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes), rows.end());
   for (const Bytes& part : comm.exchange(std::move(out))) aligned.insert(aligned.end(), part.begin(), part.end());
   start = slices.mine() + lead;
@@ -93,7 +95,7 @@ void hand_over(const Bytes& mine, const Comm& comm, Take take) {
   });
 }
 
-/// Large datasets are written by all workers if parallel HDF5 is there and the disk has room for them uncompressed: MPI-IO
+/// Large datasets are written by all workers if parallel HDF5 is there and the disk has room for the raw rows: MPI-IO
 /// on a full disk may hang, while worker 0 alone fails cleanly.
 bool shall_write_together(const OutputFile* file, std::int64_t bytes, const Comm& comm, const WriteRules& rules) {
   if (bytes <= rules.together_above_bytes || !can_write_together(comm)) return false;
@@ -143,8 +145,7 @@ void agree_on_widths(ResultTable& slice, const Comm& comm) {
   const std::vector<std::uint32_t> all = gather_all_rows(comm, widths);
   if (all.size() != widths.size() * static_cast<std::size_t>(comm.num_workers()))
     throw std::logic_error("table '" + slice.name + "' has different columns on different workers");
-  for (std::size_t i = 0; i < all.size(); ++i)
-    widths[i % widths.size()] = std::max(widths[i % widths.size()], all[i]);
+  for (std::size_t i = 0; i < all.size(); ++i) widths[i % widths.size()] = std::max(widths[i % widths.size()], all[i]);
   widen_text(slice, widths);
 }
 

@@ -51,14 +51,19 @@ TEST(OutputFile, AttributesKeepTypeAndOddText) {
     out.group("/a/b");
     out.attribute("/a", "text", std::string("line\n\"quoted\" ü"));
     out.attribute("/a", "long", long_text);
-    out.attribute("/a", "broken", std::string("a\xFF" "b\0c", 5));
+    out.attribute("/a", "broken",
+                  std::string("a\xFF"
+                              "b\0c",
+                              5));
     out.attribute("/a", "whole", std::int64_t{INT64_MIN});
     out.attribute("/a", "real", 0.1);
     out.commit();
   }
   const InputFile in(folder.file("a.h5"));
   EXPECT_THAT(in.attributes("/a"),
-              ElementsAre(Pair("broken", AttributeValue("a\xEF\xBF\xBD" "b\xEF\xBF\xBD" "c")),
+              ElementsAre(Pair("broken", AttributeValue("a\xEF\xBF\xBD"
+                                                        "b\xEF\xBF\xBD"
+                                                        "c")),
                           Pair("long", AttributeValue(long_text)), Pair("real", AttributeValue(0.1)),
                           Pair("text", AttributeValue("line\n\"quoted\" ü")),
                           Pair("whole", AttributeValue(std::int64_t{INT64_MIN}))));

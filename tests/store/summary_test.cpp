@@ -36,10 +36,21 @@ TEST(SummaryPage, StatesInputAndCoverageFirstAndTheFileLast) {
   ASSERT_GE(lines.size(), 5U);
   EXPECT_EQ(lines[0], "input         /somewhere/traces, run run1: 4 files (kineto), 4.00 MB");
   EXPECT_EQ(lines[1], "ranks         4 of 5 analysed, missing 4; world size 4; mesh dp_shard=2 tp=2 (from card)");
-  EXPECT_EQ(lines[2],
-            "steps         1 step in iteration 10; 4 GPUs (NVIDIA H100) on 2 hosts (hosts from: content)");
+  EXPECT_EQ(lines[2], "steps         1 step in iteration 10; 4 GPUs (NVIDIA H100) on 2 hosts (hosts from: content)");
   EXPECT_EQ(lines[3], "warnings      1 data_loss, 1 notice: file_cut 1, missing_ranks 1");
   EXPECT_EQ(lines.back(), "results       out.h5");
+}
+
+TEST(SummaryPage, WarningsTakeOneLineWorstFirst) {
+  test::Run run = test::sample_run();
+  for (std::size_t i = 0; i < code_count; ++i) run.problems.add({.code = static_cast<Code>(i), .count = 1000});
+  const std::string line = lines_of(summary_page(run.results()))[3];
+  EXPECT_THAT(line, StartsWith("warnings      3000 errors, "));
+  EXPECT_THAT(line, HasSubstr(": json_invalid 1000"));
+  EXPECT_THAT(line, ::testing::EndsWith(" more"));
+  EXPECT_LE(line.size(), 100U);
+  run.problems = Problems();
+  EXPECT_EQ(lines_of(summary_page(run.results()))[3], "warnings      none");
 }
 
 TEST(SummaryPage, SectionsComeInTheirFixedOrder) {
@@ -47,7 +58,7 @@ TEST(SummaryPage, SectionsComeInTheirFixedOrder) {
   Results results = run.results();
   results.metrics = {with_line(PageSection::further, "6 further"), with_line(PageSection::clock, "5 clock"),
                      with_line(PageSection::traffic, "4 traffic"), with_line(PageSection::overlap, "3 overlap"),
-                     with_line(PageSection::step_time, "2 step"), with_line(PageSection::answer, "1 answer")};
+                     with_line(PageSection::step_time, "2 step"),  with_line(PageSection::answer, "1 answer")};
   const std::vector<std::string> lines = lines_of(summary_page(results));
   for (std::size_t i = 0; i < 6; ++i) EXPECT_THAT(lines[4 + i], StartsWith(std::to_string(i + 1)));
 }

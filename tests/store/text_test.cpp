@@ -26,9 +26,18 @@ TEST(PlainText, NothingReachesTheTerminalAsACommand) {
   EXPECT_EQ(one_line("\x1B[31mred\x1B[0m"), "?[31mred?[0m");
   EXPECT_EQ(one_line("\x1B]0;title\x07"), "?]0;title?");
   EXPECT_EQ(one_line("a\nb\tc\rd"), "a b c d");
-  EXPECT_EQ(one_line("\xC2\x9B" "31m"), "?31m") << "C1 control sequence introducer";
-  EXPECT_EQ(one_line("\x9B" "31m"), "?31m") << "the same as a raw byte";
-  EXPECT_EQ(one_line("abc\xE2\x80\xAE" "def"), "abc?def") << "right-to-left override";
+  EXPECT_EQ(one_line("\xC2\x9B"
+                     "31m"),
+            "?31m")
+      << "C1 control sequence introducer";
+  EXPECT_EQ(one_line("\x9B"
+                     "31m"),
+            "?31m")
+      << "the same as a raw byte";
+  EXPECT_EQ(one_line("abc\xE2\x80\xAE"
+                     "def"),
+            "abc?def")
+      << "right-to-left override";
   EXPECT_EQ(one_line("naïve 模型"), "naïve 模型");
 }
 

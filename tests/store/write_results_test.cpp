@@ -73,16 +73,17 @@ TEST(WriteResults, RootAndMetricAttributes) {
   const Folder folder(own("root"));
   const InputFile file(write(folder, "a.h5"));
   const auto root = file.attributes("/");
-  EXPECT_THAT(root, IsSupersetOf({NamedAttribute("completeness", "complete"), NamedAttribute("exit_status", std::int64_t{0}),
-                                  NamedAttribute("ranks_expected", std::int64_t{5}),
-                                  NamedAttribute("ranks_covered", std::int64_t{4}),
-                                  NamedAttribute("schema_version", std::int64_t{1}),
-                                  NamedAttribute("mesh", "dp_shard=2 tp=2")}));
+  EXPECT_THAT(
+      root,
+      IsSupersetOf({NamedAttribute("completeness", "complete"), NamedAttribute("exit_status", std::int64_t{0}),
+                    NamedAttribute("ranks_expected", std::int64_t{5}), NamedAttribute("ranks_covered", std::int64_t{4}),
+                    NamedAttribute("schema_version", std::int64_t{1}), NamedAttribute("mesh", "dp_shard=2 tp=2")}));
   EXPECT_THAT(file.attributes("/metrics/sample_time"),
               IsSupersetOf({NamedAttribute("status", "ok"), NamedAttribute("mean_ns", 12.5),
                             NamedAttribute("worst_rank", "rank 3"),
-                            NamedAttribute("headlines", "{\"mean_ns\": \"mean over steps\", \"p99_ns\": \"99th "
-                                                        "percentile\", \"worst_rank\": \"the slowest\"}")}));
+                            NamedAttribute("headlines",
+                                           "{\"mean_ns\": \"mean over steps\", \"p99_ns\": \"99th "
+                                           "percentile\", \"worst_rank\": \"the slowest\"}")}));
 }
 
 TEST(WriteResults, CollectivesAreInOrderAndOnTheCorrectedClock) {
@@ -104,9 +105,8 @@ TEST(WriteResults, CollectivesAreInOrderAndOnTheCorrectedClock) {
 
 TEST(WriteResults, CollectivesOnlyIfAMetricNeedsThem) {
   const Folder folder(own("no_collectives"));
-  const InputFile file(write(folder, "a.h5", [](test::Run&, Results& results) {
-    results.metrics[0].info.needs_matching = false;
-  }));
+  const InputFile file(
+      write(folder, "a.h5", [](test::Run&, Results& results) { results.metrics[0].info.needs_matching = false; }));
   EXPECT_FALSE(file.exists("/collectives"));
 }
 
@@ -114,21 +114,22 @@ TEST(WriteResults, ContentDoesNotDependOnPlaceTimeOrProgram) {
   const Folder folder(own("content"));
   const std::string hash = content_hash(write(folder, "a.h5"));
   EXPECT_EQ(hash.size(), 64U);
-  EXPECT_EQ(content_hash(write(folder, "b.h5", [](test::Run& run, Results&) {
-              run.input.root = "/elsewhere";
-              run.config.command_line = "ccl-analyze -o b.h5 /elsewhere";
-              run.config.input.folders = {"/elsewhere"};
-              run.config.input.card = "/elsewhere/card.yaml";
-              run.config.input.card.clear();
-              run.timings.stages.clear();
-            })),
+  EXPECT_EQ(content_hash(write(folder, "b.h5",
+                               [](test::Run& run, Results&) {
+                                 run.input.root = "/elsewhere";
+                                 run.config.command_line = "ccl-analyze -o b.h5 /elsewhere";
+                                 run.config.input.folders = {"/elsewhere"};
+                                 run.config.input.card = "/elsewhere/card.yaml";
+                                 run.config.input.card.clear();
+                                 run.timings.stages.clear();
+                               })),
             hash);
   EXPECT_NE(content_hash(write(folder, "c.h5", [](test::Run& run, Results&) { run.clock.residual_ns = 3; })), hash);
   EXPECT_NE(content_hash(write(folder, "d.h5", [](test::Run&, Results& results) { results.partial = true; })), hash);
-  EXPECT_NE(content_hash(write(folder, "e.h5", [](test::Run&, Results& results) {
-              results.metrics[0].tables[0].packed[0] = std::byte{9};
-            })),
-            hash);
+  EXPECT_NE(
+      content_hash(write(folder, "e.h5",
+                         [](test::Run&, Results& results) { results.metrics[0].tables[0].packed[0] = std::byte{9}; })),
+      hash);
 }
 
 TEST(WriteResults, TablesWithAPathOfTheirOwnGoThere) {
@@ -143,8 +144,10 @@ TEST(WriteResults, AnUnwritablePlaceIsABadRequestEarlyAndLate) {
   test::Run run = test::sample_run();
   run.config.output.hdf5 = "/proc/nowhere/a.h5";
   for (const bool early : {true, false}) try {
-      if (early) check_output(run.config, alone());
-      else write_results(run.results(), alone());
+      if (early)
+        check_output(run.config, alone());
+      else
+        write_results(run.results(), alone());
       FAIL();
     } catch (const FatalError& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::bad_request);

@@ -1,13 +1,12 @@
-#include "store/write_table.hpp"
-
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <csignal>
-#include <sys/resource.h>
 
 #include "core/problems.hpp"
 #include "store/results.hpp"
 #include "store/sample_rows.hpp"
+#include "store/write_table.hpp"
 #include "support/mpi_world.hpp"
 
 namespace ccl {
@@ -16,7 +15,8 @@ namespace {
 using test::sample_table;
 using test::world;
 
-constexpr WriteRules small_chunks{.together_above_bytes = 1'000'000'000, .chunked_above_bytes = 100, .chunk_bytes = 400};
+constexpr WriteRules small_chunks{
+    .together_above_bytes = 1'000'000'000, .chunked_above_bytes = 100, .chunk_bytes = 400};
 constexpr WriteRules always_together{.together_above_bytes = -1, .chunked_above_bytes = 100, .chunk_bytes = 400};
 constexpr WriteRules whole_together{.together_above_bytes = -1};
 
