@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/wide.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/timeline_bins.hpp"
@@ -26,9 +27,28 @@ struct Grid {
   std::vector<std::int32_t> row_entry;  // row of /ranks
 };
 
+// From the first start to the last end of all captures; ones so far from the first rank's (another clock, a file of
+// another day) that the bins would be without number are off the timeline: their rows stay −1.
+Interval span_of(const std::vector<Interval>& captures, std::int64_t bins) {
+  const auto around = [&](std::int64_t reach_ns) {
+    Interval span{INT64_MAX, INT64_MIN};
+    for (const Interval& capture : captures) {
+      if (static_cast<Wide>(capture.start_ns) - captures.front().end_ns > reach_ns ||
+          static_cast<Wide>(captures.front().start_ns) - capture.end_ns > reach_ns)
+        continue;
+      span = {std::min(span.start_ns, capture.start_ns), std::max(span.end_ns, capture.end_ns)};
+    }
+    return span;
+  };
+  const Interval all = around(INT64_MAX);
+  const Wide most_ns = static_cast<Wide>(bins) * INT32_MAX;
+  constexpr std::int64_t hour_ns = 3'600'000'000'000;
+  return static_cast<Wide>(all.end_ns) - all.start_ns <= most_ns ? all : around(hour_ns);
+}
+
 Grid grid_of(std::int32_t iteration, const Ranks& ranks, const ClockModel& clock, std::int64_t bins) {
   Grid grid;
-  Interval span{INT64_MAX, INT64_MIN};
+  std::vector<Interval> captures;
   for (std::size_t i = 0; i < ranks.entries.size(); ++i) {
     const RankEntry& entry = ranks.entries[i];
     if (entry.iteration != iteration) continue;
@@ -39,10 +59,9 @@ Grid grid_of(std::int32_t iteration, const Ranks& ranks, const ClockModel& clock
       grid.row_entry.push_back(static_cast<std::int32_t>(i));
     }
     const Interval capture = capture_of(entry, clock);
-    if (capture.length_ns() <= 0) continue;
-    span = {std::min(span.start_ns, capture.start_ns), std::max(span.end_ns, capture.end_ns)};
+    if (capture.length_ns() > 0) captures.push_back(capture);
   }
-  if (span.start_ns < span.end_ns) grid.bins = equal_bins(span, bins);
+  if (!captures.empty()) grid.bins = equal_bins(span_of(captures, bins), bins);
   return grid;
 }
 

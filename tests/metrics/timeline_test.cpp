@@ -106,6 +106,18 @@ TEST(Timeline, RowsAreRanksAndDevicesOnTheCorrectedClock) {
   EXPECT_TRUE(result.report.page.empty());
 }
 
+TEST(Timeline, AFileOfAnotherDayIsOffTheTimeline) {
+  SmallRun run = two_hosts();
+  const std::int64_t year_ns = 365 * 86'400'000'000'000;
+  run.add(TraceBuilder().iteration(3).rank(2).kernel("gemm", year_ns, 50).build(), "a");
+  (void)run.result("timeline");
+  const ResultMatrix& compute = matrix(run, "/timeline/iteration_3/compute_ns");
+  ASSERT_EQ(compute.columns_count, 10);
+  EXPECT_EQ(std::vector<std::int32_t>(compute.values.end() - 10, compute.values.end()),
+            std::vector<std::int32_t>(10, -1));
+  EXPECT_EQ(compute.values.front(), 10);
+}
+
 TEST(Timeline, EveryWorkerKnowsWhereItsRowsBelong) {
   SmallRun alone = two_hosts(), many = two_hosts();
   (void)alone.result("timeline");
