@@ -1,0 +1,139 @@
+"""Every planted fault is named, and does no harm to what the other files say."""
+import unittest
+
+import compare
+from planted import Folder
+
+ONE_HOST = ("--ranks-per-host", "64", "--clock-offset-us", "0", "--clock-drift-ppm", "0", "--plain", "--mb-per-rank", "0",
+            "--no-faults")
+
+
+class FaultsTest(unittest.TestCase):
+
+    def planted(self, *options):
+        folder = Folder(*ONE_HOST, *options)
+        self.addCleanup(folder.remove)
+        return folder, folder.analyze()
+
+    def assert_named(self, output, code, rank):
+        self.assertIn(code, output.warnings())
+        rows = [row for row in output.table("/warnings/rows") if row["code"] == code]
+        named = [row for row in rows if row["rank"] == rank or f"rank{rank}_" in row["file"] or str(rank) in row["detail"]]
+        self.assertTrue(named, rows)
+
+    def assert_same(self, lines):
+        self.assertEqual(lines[:8], [], f"{len(lines)} disagreements")
+
+    def worst(self, output):
+        rows = output.table("/metrics/straggler_lag/rows")
+        blame = {}
+        for row in rows:
+            blame[row["rank"]] = blame.get(row["rank"], 0) + row["blame_ns"]
+        return max(blame, key=lambda rank: (blame[rank], -rank))
+
+    # --- who is late ---
+
+    def test_slow_rank_and_its_onset(self):
+        folder = Folder("--preset", "tiny")
+        self.addCleanup(folder.remove)
+        output = folder.analyze()
+        self.assertEqual(self.worst(output), 5)
+        self.assertRegex(output.summary, r"rank 5\b")
+        self.assertRegex(output.summary, r"step 8\b")
+
+    def test_slow_rank_in_one_fsdp_group(self):
+        _, output = self.planted("--mesh", "dp_shard=4", "--fault", "slow_rank:rank=2,factor=1.3,from=7")
+        self.assertEqual(self.worst(output), 2)
+        self.assertRegex(output.summary, r"rank 2\b")
+        self.assertRegex(output.summary, r"step 7\b")
+
+    def test_healthy_job_has_no_straggler(self):
+        _, output = self.planted("--mesh", "dp_shard=4", "--jitter", "0.002")
+        self.assertIn("no rank stands out", output.summary)
+
+    def test_late_launch_makes_the_rank_last(self):
+        folder, output = self.planted("--mesh", "dp_shard=4", "--fault", "late_launch:rank=1,factor=1,delay_us=3000")
+        self.assertEqual(self.worst(output), 1)
+        self.assert_same(compare.blame(folder.truth, output))
+
+    def test_slow_launches_make_the_rank_last(self):
+        folder, output = self.planted("--mesh", "dp_shard=4", "--fault", "late_launch:rank=1,factor=12")
+        self.assertEqual(self.worst(output), 1)
+        self.assert_same(compare.budgets(folder.truth, output))
+
+    def test_pause_shows_in_its_step_only(self):
+        folder, output = self.planted("--mesh", "dp_shard=4", "--fault", "gc_pause:rank=3,step=6,launch=10,ms=30")
+        rows = {row["step"]: row["blame_ns"] for row in output.table("/metrics/straggler_lag/rows") if row["rank"] == 3}
+        self.assertEqual(max(rows, key=rows.get), 6)
+        self.assertGreater(rows[6], 20_000_000)
+        self.assert_same(compare.collectives(folder.truth, output))
+
+    def test_slow_link_lengthens_transfers_not_waits(self):
+        folder, output = self.planted("--mesh", "dp_shard=2,tp=2", "--fault", "slow_link:a=0,b=1,factor=6")
+        self.assert_same(compare.collectives(folder.truth, output))
+        transfer = {}
+        for _, row in compare.matched(folder.truth, output)[0]:
+            transfer.setdefault((row["op"], row["group"]), []).append(row["transfer_ns"])
+        by_group = {key: sum(values) for key, values in transfer.items() if len(values) > 20}
+        self.assertGreater(max(by_group.values()), 2 * min(by_group.values()))
+
+    # --- files that are not there, or not whole ---
+
+    def test_missing_ranks_are_named(self):
+        folder, output = self.planted("--mesh", "dp_shard=4,tp=2", "--fault", "missing:rank=3", "--fault", "missing:rank=6")
+        self.assertIn("missing_ranks", output.warnings())
+        text = output.summary + str(output.table("/warnings/rows"))
+        self.assertRegex(text, r"\b3\b.*\b6\b")
+        self.assert_same(compare.coverage(folder.truth, output))
+        self.assert_same(compare.collectives(folder.truth, output))
+        incomplete = {row["incomplete"] for _, row in compare.matched(folder.truth, output)[0]}
+        self.assertIn(1, {int(flag) for flag in incomplete})
+
+    def test_cut_file_keeps_what_came_before(self):
+        _, output = self.planted("--mesh", "dp_shard=4", "--fault", "cut:rank=1,keep=0.8")
+        self.assert_named(output, "file_cut", 1)
+        self.assertEqual(sorted(row["rank"] for row in output.table("/ranks")), [0, 1, 2, 3])
+
+    def test_broken_names_cost_only_themselves(self):
+        folder, output = self.planted("--mesh", "dp_shard=4", "--fault", "bad_bytes:rank=2,events=4")
+        self.assert_named(output, "event_damaged", 2)
+        self.assert_same(compare.budgets(folder.truth, output))
+        self.assert_same(compare.collectives(folder.truth, output))
+
+    def test_rank_without_gpu_events_is_named(self):
+        _, output = self.planted("--mesh", "dp_shard=4", "--fault", "cpu_only:rank=1")
+        self.assert_named(output, "no_gpu_events", 1)
+
+    def test_other_world_is_left_out(self):
+        _, output = self.planted("--mesh", "dp_shard=4", "--fault", "wrong_world:rank=2,size=8")
+        self.assert_named(output, "other_world_size", 2)
+
+    # --- ranks that tell different stories ---
+
+    def test_kernels_from_before_the_window_are_not_matched(self):
+        folder, output = self.planted("--mesh", "dp_shard=4", "--fault", "leading_kernels")
+        self.assert_same(compare.collectives(folder.truth, output))
+        self.assert_same(compare.calls(folder.truth, output))
+        outside = {row["rank"]: row["outside_events_count"] for row in output.table("/ranks")}
+        self.assertEqual(outside, {rank: 2 + rank % 5 for rank in range(4)})
+
+    def test_windows_over_different_steps(self):
+        folder, output = self.planted("--mesh", "dp_shard=4", "--fault", "window:rank=1,from=6")
+        self.assert_same(compare.steps(folder.truth, output))
+        pairs, lines = compare.matched(folder.truth, output)
+        self.assertTrue(pairs)
+        self.assertEqual([line for line in lines if "(4," not in line and "(5," not in line], [])
+
+    def test_shifted_step_numbers_are_found(self):
+        folder, output = self.planted("--mesh", "dp_shard=4", "--fault", "step_shift:rank=2,by=3")
+        self.assertIn("step_numbers_differ", output.warnings())
+        self.assertEqual({row["rank"] for row in output.table("/steps") if row["step_shift"] != 0}, {2})
+        self.assert_same(compare.collectives(folder.truth, output))
+
+    def test_all_to_all_lists_that_do_not_fit(self):
+        _, output = self.planted("--mesh", "dp_shard=4,ep=4", "--experts", "8", "--fault", "bad_splits:rank=1")
+        self.assertIn("inout_disagree", output.warnings())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

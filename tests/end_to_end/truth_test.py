@@ -1,0 +1,76 @@
+"""Everything ccl-analyze says about planted jobs is compared with the truth: one test per kind of job."""
+import unittest
+
+import compare
+from planted import Folder
+
+# name -> (options of ccl-synth, tolerance of spreads on the corrected clock in ns, what is not compared and why)
+ONE_HOST = ("--ranks-per-host", "64", "--clock-offset-us", "0", "--clock-drift-ppm", "0", "--plain", "--mb-per-rank", "0")
+TWO_STEPS = ("--steps", "2", "--no-faults")
+JOBS = {
+    "tiny": ((), 6_000, {}),
+    "fsdp_one_host": (("--mesh", "dp_shard=4", *ONE_HOST, *TWO_STEPS), 0, {}),
+    "hsdp_sequence_parallel": (("--mesh", "dp_replicate=2,dp_shard=2,tp=2", "--tensor-parallel", "sequence", *ONE_HOST,
+                                *TWO_STEPS), 0, {}),
+    "gpipe_recompute": (("--mesh", "pp=4,dp_shard=2", "--layers", "4", "--schedule", "gpipe", "--recompute",
+                         "--microbatches", "4", *ONE_HOST, *TWO_STEPS), 0, {}),
+    "interleaved": (("--mesh", "pp=2,tp=2", "--layers", "4", "--schedule", "interleaved", "--microbatches", "4", *ONE_HOST,
+                     *TWO_STEPS), 0, {}),
+    "zero_bubble": (("--mesh", "pp=4", "--layers", "4", "--schedule", "zb", "--microbatches", "6", *ONE_HOST, *TWO_STEPS),
+                    0, {}),
+    "experts": (("--mesh", "dp_shard=4,ep=4", "--experts", "8", *ONE_HOST, *TWO_STEPS), 0, {}),
+    "context_parallel": (("--mesh", "dp_shard=2,cp=2", *ONE_HOST, *TWO_STEPS), 0, {}),
+    "sequence_numbers": (("--style", "seq", "--mesh", "pp=2,dp_shard=2,tp=2", *ONE_HOST, *TWO_STEPS), 0, {}),
+    "rccl": (("--style", "rocm", "--mesh", "dp_shard=2,tp=2", *ONE_HOST, *TWO_STEPS), 0, {}),
+    "megatron": (("--layout", "megatron", "--data-parallel", "distopt", "--mesh", "pp=2,dp_shard=2,tp=2", *ONE_HOST,
+                  *TWO_STEPS), 0, {}),
+    "ccl_bench": (("--layout", "ccl-bench", "--mesh", "dp_shard=2,tp=2", *ONE_HOST, *TWO_STEPS), 0, {}),
+    "iteration_folders": (("--steps", "6", "--steps-per-iteration", "2", "--no-faults", "--mesh", "dp_shard=4",
+                           "--ranks-per-host", "64", "--plain", "--mb-per-rank", "0"), 0,
+                          {"timeline": "one matrix per iteration", "steps": "", "budgets": "", "utilization": "",
+                           "step times": "the gap starts anew in every file", "coverage": "one row per iteration"}),
+    "groups_over_thirty": (("--mesh", "dp_shard=40", *ONE_HOST, *TWO_STEPS), 0, {}),
+    "fine_kernels_with_noise": (("--mesh", "dp_shard=2", "--fine", "--gz", "--mb-per-rank", "3", "--ranks-per-host", "8",
+                                 *TWO_STEPS), 0, {}),
+}
+
+
+class TruthTest(unittest.TestCase):
+    maxDiff = None
+
+    def compare(self, options, tolerance_ns, left_out):
+        folder = Folder(*options)
+        self.addCleanup(folder.remove)
+        output = folder.analyze()
+        for name, lines in compare.everything(folder.truth, output, tolerance_ns).items():
+            if name not in left_out:
+                with self.subTest(name):
+                    self.assertEqual(lines[:8], [], f"{len(lines)} disagreements")
+
+    def test_old_style_knows_time_but_no_bytes(self):
+        folder = Folder("--style", "old", "--mesh", "dp_shard=4", *ONE_HOST, *TWO_STEPS)
+        self.addCleanup(folder.remove)
+        output = folder.analyze()
+        for name, lines in {
+                "steps": compare.steps(folder.truth, output),
+                "budgets": compare.budgets(folder.truth, output),
+                "step times": compare.step_times(folder.truth, output),
+                "utilization": compare.utilization(folder.truth, output)}.items():
+            with self.subTest(name):
+                self.assertEqual(lines[:8], [])
+        rows = output.table("/metrics/traffic_distribution/by_group")
+        self.assertTrue(rows)
+        for row in rows:
+            self.assertEqual(row["unknown_bytes_count"], row["calls_count"])
+            self.assertEqual(row["payload_bytes"], -1)
+
+
+def add_job(name, options, tolerance_ns, left_out):
+    setattr(TruthTest, f"test_{name}", lambda self: self.compare(options, tolerance_ns, left_out))
+
+
+for job_name, job in JOBS.items():
+    add_job(job_name, *job)
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
