@@ -24,16 +24,19 @@ def coverage(truth, output):
 
 
 def mesh_places(truth, output):
-    """The place of every rank in the mesh, outermost first: pp, dp_replicate, dp_shard, cp, tp."""
-    mesh = truth["mesh"]
-    names = ["tp", "cp", "dp_shard", "dp_replicate", "pp"]
+    """The place of every rank in the mesh, outermost first: pp, dp, cp, tp. Megatron's files do not tell whether data
+    parallelism shards or replicates, so its two parts are taken together."""
+    mesh, rows = truth["mesh"], output.table("/ranks")
+    shards = max(row["dp_shard"] for row in rows) + 1
+    sizes = {"tp": mesh["tp"], "cp": mesh["cp"], "dp": mesh["dp_replicate"] * mesh["dp_shard"], "pp": mesh["pp"]}
     lines = []
-    for row in output.table("/ranks"):
+    for row in rows:
+        found = dict(row, dp=row["dp_replicate"] * shards + row["dp_shard"])
         rank, expected = row["rank"], {}
-        for name in names:
-            expected[name] = rank % mesh[name]
-            rank //= mesh[name]
-        lines += differences(f"rank {row['rank']}", expected, {name: row[name] for name in names})
+        for name, size in sizes.items():
+            expected[name] = rank % size
+            rank //= size
+        lines += differences(f"rank {row['rank']}", expected, {name: found[name] for name in sizes})
     return lines
 
 
@@ -196,9 +199,11 @@ def spreads(truth, output, tolerance_ns):
 
 
 def pairs(truth, output):
-    """Send and receive: every planted message is one instance of two members."""
+    """Send and receive: every planted message is one instance of two members. Where a group has more than two members
+    and the arguments do not name the peer, nothing may be paired."""
+    size = {g.group: len(g.members) for g in truth["groups"]}
     expected = collections.Counter((c.step, c.source_rank, c.destination_rank) for c in truth["collectives"]
-                                   if c.op == "send" and c.members_seen == 2)
+                                   if c.op == "send" and c.members_seen == 2 and (truth["peers_named"] or size[c.group] == 2))
     ends = collections.defaultdict(list)
     for row in output.table("/collectives/members"):
         ends[row["instance"]].append(row["rank"])

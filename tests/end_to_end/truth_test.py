@@ -12,7 +12,7 @@ JOBS = {
     "fsdp_one_host": (("--mesh", "dp_shard=4", *ONE_HOST, *TWO_STEPS), 0, {}),
     "hsdp_sequence_parallel": (("--mesh", "dp_replicate=2,dp_shard=2,tp=2", "--tensor-parallel", "sequence", *ONE_HOST,
                                 *TWO_STEPS), 0, {}),
-    "gpipe_recompute": (("--mesh", "pp=4,dp_shard=2", "--layers", "4", "--schedule", "gpipe", "--recompute",
+    "gpipe_recompute": (("--style", "seq", "--mesh", "pp=4,dp_shard=2", "--layers", "4", "--schedule", "gpipe", "--recompute",
                          "--microbatches", "4", *ONE_HOST, *TWO_STEPS), 0, {}),
     "interleaved": (("--mesh", "pp=2,tp=2", "--layers", "4", "--schedule", "interleaved", "--microbatches", "4", *ONE_HOST,
                      *TWO_STEPS), 0, {}),

@@ -85,7 +85,8 @@ class TruthWriter {
          << ",\n\"first_step\": " << job_.first_step << ", \"steps\": " << job_.steps << ", \"microbatches\": " << job_.microbatches
          << ", \"repeat\": " << job_.repeat << ", \"ranks_per_host\": " << job_.ranks_per_host
          << ", \"tokens_per_step\": " << job_.model.local_batch * job_.model.seq * job_.microbatches * m.dp_replicate * m.dp_shard
-         << ",\n\"parameters\": " << job_.model.parameters() << ", \"end_skew_ns\": " << job_.end_skew_ns;
+         << ",\n\"parameters\": " << job_.model.parameters() << ", \"end_skew_ns\": " << job_.end_skew_ns
+         << ", \"peers_named\": " << (job_.style == Style::sequence ? "true" : "false");
   }
 
   void hosts() {
