@@ -110,7 +110,7 @@ MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& 
     const Group& group = groups.groups[static_cast<std::size_t>(row)];
     const std::span<const CollectiveRecord> of_group(records.data() + first, end - first);
     for (const CollectiveRecord& record : of_group)
-      if (sizes_disagree(record, record.group_size > 0 ? record.group_size : group.size))
+      if (record.splits_disagree || sizes_disagree(record, record.group_size > 0 ? record.group_size : group.size))
         ++counts.counts[{record.iteration, record.replica, record.group, record.step, Code::inout_disagree, {}}];
     if (group.size != 1) match_group(of_group, ranks, group, drafts, counts);  // one member has no partner
   }

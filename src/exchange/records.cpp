@@ -1,10 +1,29 @@
 #include <algorithm>
+#include <numeric>
 
 #include "core/collective_math.hpp"
 #include "exchange/match.hpp"
 #include "exchange/match_parts.hpp"
 
 namespace ccl {
+namespace {
+
+/// Splits of an all_to_allv are rows; In and Out must hold rows of one width (both lists whole and not empty).
+bool splits_disagree(const RankTrace& trace, const Collective& collective) {
+  if (collective.op != CollectiveOp::all_to_allv || collective.splits_cut) return false;
+  if (collective.in_elements < 0 || collective.out_elements < 0) return false;
+  const auto sum = [&](std::uint32_t first, std::uint32_t count) {
+    const auto begin = trace.splits.begin() + first;
+    return std::accumulate(begin, begin + count, std::int64_t{0});
+  };
+  const std::int64_t sent = sum(collective.first_split, collective.splits_count);
+  const std::int64_t received = sum(collective.first_out_split, collective.out_splits_count);
+  if (sent <= 0 || received <= 0) return false;
+  return collective.in_elements % sent != 0 || collective.out_elements % received != 0 ||
+         collective.in_elements / sent != collective.out_elements / received;
+}
+
+}  // namespace
 
 std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t local_trace) {
   std::vector<CollectiveRecord> records;
@@ -33,6 +52,7 @@ std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t 
     record.has_arguments = collective.has_arguments;
     record.launched = trace.events.launch_ns[event] != absent_ns;
     record.coalesced = collective.coalesced;
+    record.splits_disagree = splits_disagree(trace, collective);
     records.push_back(record);
   }
   return records;

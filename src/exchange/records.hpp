@@ -32,7 +32,8 @@ struct CollectiveRecord {
   bool has_arguments = false;
   bool launched = false;                // its launch is in the file
   bool coalesced = false;
-  std::uint8_t unused[5] = {};
+  bool splits_disagree = false;         // its split lists do not fit its In and Out sizes
+  std::uint8_t unused[4] = {};
   std::int64_t end_ns() const { return start_ns + dur_ns; }
 };
 

@@ -227,6 +227,26 @@ TEST(Match, ContradictingSizesAreCounted) {
   EXPECT_EQ(problems.count(Code::inout_disagree), 2);
 }
 
+TEST(Match, SplitListsThatDoNotFitTheSizesAreNoticed) {
+  RankTrace trace;
+  trace.events.start_ns.push_back(100);
+  trace.events.dur_ns.push_back(50);
+  trace.events.step.push_back(-1);
+  trace.events.launch_ns.push_back(absent_ns);
+  trace.events.lane.push_back(0);
+  trace.groups.emplace_back();
+  trace.splits = {3, 5, 4, 4};
+  Collective exchange;
+  exchange.op = CollectiveOp::all_to_allv;
+  exchange.dtype = Dtype::bfloat16;
+  exchange.in_elements = 8 * 64, exchange.out_elements = 8 * 64;
+  exchange.first_split = 0, exchange.splits_count = 2, exchange.first_out_split = 2, exchange.out_splits_count = 2;
+  trace.collectives = {exchange};
+  EXPECT_FALSE(make_records(trace, 0).at(0).splits_disagree);
+  trace.splits[0] = 4;  // nine rows can not fill eight
+  EXPECT_TRUE(make_records(trace, 0).at(0).splits_disagree);
+}
+
 TEST(Match, BroadcastHasATransferAndNothingElse) {
   PlantedWorld world({0, 0});
   const GroupId dp = world.add_group("dp", ranks_up_to(2));
