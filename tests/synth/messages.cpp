@@ -62,8 +62,8 @@ std::int64_t wire_bytes(const Job& job, const Instance& instance, int members, C
     case Collective::all_to_allv:
       return payload - rows_between(job, instance, members, position, position) * instance.row_elements *
                            size_of(instance.type);
-    case Collective::recv: return 0;  // only what a rank sends is on its wire
-    case Collective::send: break;
+    case Collective::send:
+    case Collective::recv: break;  // a message counts on both ends
   }
   return payload;
 }
