@@ -72,9 +72,8 @@ bool hex4(std::string_view text, std::uint32_t& code) {
 
 /// Bytes of the escape sequence behind the backslash, its meaning appended.
 std::size_t take_escape(std::string_view rest, std::string& out) {
-  if (rest.empty()) return 0;
   std::uint32_t code = 0;
-  switch (rest[0]) {
+  switch (rest.empty() ? '\0' : rest[0]) {
     case '"': case '\\': case '/': out.push_back(rest[0]); return 1;
     case 'b': case 'f': case 'n': case 'r': case 't': out.push_back(' '); return 1;
     case 'u':
@@ -128,6 +127,21 @@ const char* string_end(const char* at, const char* end) {
     if (*at == '"') return at;
     at += *at == '\\' ? 2 : 1;
   }
+  return end;
+}
+
+const char* find_pair(const char* at, const char* end, char first, char second) {
+#if defined(__SSE2__)
+  for (; end - at > 16; at += 16) {
+    const __m128i firsts = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i seconds = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 1));
+    const int hits = _mm_movemask_epi8(
+        _mm_and_si128(_mm_cmpeq_epi8(firsts, _mm_set1_epi8(first)), _mm_cmpeq_epi8(seconds, _mm_set1_epi8(second))));
+    if (hits != 0) return at + __builtin_ctz(static_cast<unsigned>(hits));
+  }
+#endif
+  for (; end - at > 1; ++at)
+    if (at[0] == first && at[1] == second) return at;
   return end;
 }
 

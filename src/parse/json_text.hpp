@@ -18,6 +18,8 @@ struct JsonValue {
 
 /// From behind an opening quote to the closing one; end if there is none.
 const char* string_end(const char* at, const char* end);
+/// First place where the two bytes stand next to each other; end if there is none.
+const char* find_pair(const char* at, const char* end, char first, char second);
 /// Behind the value that starts at `at`; null if it is not complete or not a value.
 const char* value_end(const char* at, const char* end);
 /// First byte that is no white space.

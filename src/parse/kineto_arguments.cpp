@@ -6,29 +6,8 @@
 
 #include "parse/decimal.hpp"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 namespace ccl {
 namespace {
-
-/// Whether a key that starts with "C (`Collective name`) comes in the rest of the arguments. Most kernels are compute
-/// and have none; this is all that is looked at behind their ids.
-bool may_have_collective(const char* at, const char* end) {
-#if defined(__SSE2__)
-  for (; end - at > 16; at += 16) {
-    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 1));
-    const __m128i hit = _mm_and_si128(_mm_cmpeq_epi8(first, _mm_set1_epi8('"')),
-                                      _mm_cmpeq_epi8(second, _mm_set1_epi8('C')));
-    if (_mm_movemask_epi8(hit) != 0) return true;
-  }
-#endif
-  for (; end - at > 1; ++at)
-    if (at[0] == '"' && at[1] == 'C') return true;
-  return false;
-}
 
 float parse_float(std::string_view text) {
   const std::string copy(text.substr(0, 64));
@@ -77,8 +56,10 @@ GpuArguments read_gpu_arguments(std::string_view arguments, ArgumentNeeds needs)
     } else if (needs == ArgumentNeeds::all && text.size() < 32) {
       read_shape(key, text, out);
     }
+    // Most kernels are compute, and no key that starts like `Collective name` comes behind their ids.
+    const char* const end = arguments.data() + arguments.size();
     if (needs == ArgumentNeeds::ids && has_correlation && out.has_stream && out.device >= 0 &&
-        !may_have_collective(walk.position(), arguments.data() + arguments.size()))
+        find_pair(walk.position(), end, '"', 'C') == end)
       break;
   }
   return out;

@@ -42,13 +42,22 @@ EventKind kind_of(Category category, bool communicates) {
 }  // namespace
 
 KinetoBuilder::KinetoBuilder(const ReadOptions& options, KinetoMemory& memory)
-    : wants_(options.wants), filter_(options.wants), trace_(memory.trace), launches_(memory.launches),
-      names_(*options.classifier, memory.trace.strings) {
+    : wants_(options.wants), trace_(memory.trace), launches_(memory.launches),
+      names_(*options.classifier, memory.trace.strings), filter_(options.wants, names_) {
   trace_.clear();
   launches_.clear();
 }
 
 bool KinetoBuilder::add(std::string_view text) {
+  if (const EventFate fate = filter_.glance(text); fate != EventFate::wanted) {
+    any_event_ = true;
+    trace_.events_count += fate == EventFate::counted ? 1 : 0;
+    return true;
+  }
+  return add_looked_at(text);
+}
+
+bool KinetoBuilder::add_looked_at(std::string_view text) {
   EventText event;
   const EventFate fate = filter_.read(text, event);
   if (fate == EventFate::no_event) return true;
@@ -185,10 +194,9 @@ void KinetoBuilder::add_cpu(const EventText& event, std::int64_t start_ns, std::
     if (number >= 0) trace_.steps.push_back({number, start_ns, start_ns + dur_ns, StepSource::marker, {}});
   }
   if (is_annotation && wants_.annotations) add_slice(SliceKind::user_annotation, event, start_ns, dur_ns);
-  if (is_operation && wants_.cpu_ops && names_.keeps_slice(names_.find(name)))
+  if (is_operation && wants_.cpu_ops && names_.keeps_slice(names_.find(name)))  // others came for what they carry
     add_slice(SliceKind::cpu_op, event, start_ns, dur_ns);
-  if (event.category == Category::python_function && wants_.python && names_.keeps_slice(names_.find(name)))
-    add_slice(SliceKind::python_function, event, start_ns, dur_ns);
+  if (event.category == Category::python_function) add_slice(SliceKind::python_function, event, start_ns, dur_ns);
 }
 
 void KinetoBuilder::add_slice(SliceKind kind, const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {

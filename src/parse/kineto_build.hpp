@@ -38,6 +38,7 @@ class KinetoBuilder {
   bool any_event() const { return any_event_; }
 
  private:
+  bool add_looked_at(std::string_view text);
   /// An event with its times in ns.
   void add_complete(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
   void add_timed(const EventText& event);
@@ -53,10 +54,10 @@ class KinetoBuilder {
   void shift_times(std::int64_t base_ns);
 
   Wants wants_;
-  EventFilter filter_;
   RankTrace& trace_;
   LaunchJoin& launches_;
   NameCache names_;
+  EventFilter filter_;
   CommunicationRows communication_;
 
   std::map<std::pair<std::int32_t, std::int64_t>, std::uint16_t> lanes_;

@@ -5,8 +5,6 @@
 namespace ccl {
 namespace {
 
-bool starts_with(const char* at, std::string_view what) { return std::memcmp(at, what.data(), what.size()) == 0; }
-
 bool ends_with_ignoring_case(std::string_view text, std::string_view lower) {
   return text.size() > lower.size() && equals_ignoring_case(text.substr(text.size() - lower.size()), lower);
 }
@@ -15,14 +13,7 @@ bool is_special_name(std::string_view name) {
   return name.starts_with("nccl:") || name.starts_with("ProfilerStep#") || name == "record_param_comms";
 }
 
-/// What Kineto's own writer puts first: `"ph": "X", "cat": "cpu_op", "name": "aten::add"`.
-constexpr std::string_view phase_prefix = "\"ph\": \"";
-constexpr std::string_view category_prefix = ", \"cat\": \"";
-constexpr std::string_view name_prefix = ", \"name\": \"";
-
-}  // namespace
-
-Category category_of(std::string_view text) {
+Category any_category(std::string_view text) {
   struct Spelling {
     std::string_view lower;
     Category category;
@@ -40,6 +31,82 @@ Category category_of(std::string_view text) {
   return is_runtime ? Category::runtime : Category::other;
 }
 
+/// Walks text whose keys come in an expected order; every step that fails leaves the position as it was.
+class UsualOrder {
+ public:
+  explicit UsualOrder(std::string_view object) : at_(object.data()), end_(object.data() + object.size()) {}
+
+  /// before: the byte in front of the key, '{' or ','. quoted_key with its quotes.
+  template <std::size_t N>
+  bool key(char before, const char (&quoted_key)[N]) {
+    const char* at = skip_space(at_, end_);
+    if (end_ - at < static_cast<std::ptrdiff_t>(N) + 4 || *at != before) return false;
+    at = skip_space(at + 1, end_);
+    if (end_ - at < static_cast<std::ptrdiff_t>(N) + 2 || std::memcmp(at, quoted_key, N - 1) != 0) return false;
+    at += N - 1;
+    if (*at != ':') at = skip_space(at, end_);
+    if (at == end_ || *at != ':') return false;
+    at_ = skip_space(at + 1, end_);
+    return at_ != end_;
+  }
+  bool string(std::string_view& text) {
+    if (*at_ != '"') return false;
+    const char* const close = string_end(at_ + 1, end_);
+    if (close == end_) return false;
+    text = {at_ + 1, static_cast<std::size_t>(close - at_ - 1)};
+    at_ = close + 1;
+    return true;
+  }
+  bool scalar(JsonValue& value) {
+    if (*at_ == '"') {
+      value.type = JsonType::string;
+      return string(value.text);
+    }
+    const char* at = at_;
+    while (at < end_ && *at != ',' && *at != '}' && static_cast<unsigned char>(*at) > ' ') ++at;
+    if (at == at_ || at == end_) return false;
+    value = {JsonType::scalar, {at_, static_cast<std::size_t>(at - at_)}};
+    at_ = at;
+    return true;
+  }
+  /// The object that opens here, if it is the last member.
+  bool last_object(std::string_view& text) const {
+    if (*at_ != '{') return false;
+    const char* at = end_ - 1;  // the brace that closes the event
+    while (at > at_ && static_cast<unsigned char>(at[-1]) <= ' ') --at;
+    if (at - at_ < 2 || at[-1] != '}') return false;
+    text = {at_, static_cast<std::size_t>(at - at_)};
+    return true;
+  }
+  bool closes() const {
+    const char* const at = skip_space(at_, end_);
+    return at + 1 == end_ && *at == '}';
+  }
+
+ private:
+  const char* at_;
+  const char* end_;
+};
+
+}  // namespace
+
+Category category_of(std::string_view text) {
+  switch (text.size()) {
+    case 6:
+      if (text == "kernel") return Category::kernel;
+      if (text == "cpu_op") return Category::cpu_op;
+      break;
+    case 12:
+      if (text == "cuda_runtime") return Category::runtime;
+      break;
+    case 15:
+      if (text == "python_function") return Category::python_function;
+      break;
+    default: break;
+  }
+  return any_category(text);
+}
+
 bool EventFilter::wants_category(Category category) const {
   switch (category) {
     case Category::kernel: case Category::memory_copy: case Category::memory_set: case Category::runtime:
@@ -52,45 +119,46 @@ bool EventFilter::wants_category(Category category) const {
 
 bool EventFilter::wants_name(Category category, std::string_view raw_name) const {
   switch (category) {
-    case Category::cpu_op: return wants_.cpu_ops || is_special_name(raw_name);
+    case Category::cpu_op:
+      return is_special_name(raw_name) || (wants_.cpu_ops && names_.keeps_slice(names_.find(raw_name)));
     case Category::user_annotation: return wants_.annotations || is_special_name(raw_name);
+    case Category::python_function: return names_.keeps_slice(names_.find(raw_name));
+    case Category::runtime: {
+      const KnownName& call = names_.call(names_.find(raw_name));
+      return call.launches || (wants_.runtime_calls && call.synchronises);
+    }
     case Category::other: return raw_name.starts_with("nccl:");
     default: return true;
   }
 }
 
-/// The first bytes of an event in Kineto's own order decide most of them: nothing is parsed then.
-bool EventFilter::looks_unwanted(std::string_view text, EventFate& fate) const {
-  const char* at = text.data() + 1;
-  const char* const end = text.data() + text.size();
-  while (at < end && static_cast<unsigned char>(*at) <= ' ') ++at;
-  constexpr std::ptrdiff_t longest = 64;
-  if (end - at < longest || !starts_with(at, phase_prefix)) return false;
-  at += phase_prefix.size();
-  if (at[1] != '"') return false;
-  if (*at != 'X') {
-    fate = EventFate::ignored;
-    return *at != 'B' && *at != 'E';
-  }
-  at += 2;
-  fate = EventFate::counted;
-  if (!starts_with(at, category_prefix)) return false;
-  at += category_prefix.size();
-  if (starts_with(at, "python_function\"")) return !wants_.python;
-  if (starts_with(at, "gpu_user_annotation\"")) return true;
-  if (starts_with(at, "cpu_op\"")) {
-    at += 7;
-    if (wants_.cpu_ops || !starts_with(at, name_prefix)) return false;
-    at += name_prefix.size();
-    return !starts_with(at, "nccl:") && !starts_with(at, "ProfilerStep#") && !starts_with(at, "record_param_comms\"");
-  }
-  return false;
+std::optional<EventFate> EventFilter::read_usual(std::string_view text, EventText& event) const {
+  UsualOrder at(text);
+  std::string_view phase, category;
+  if (!at.key('{', "\"ph\"") || !at.string(phase) || phase.size() != 1) return {};
+  event.phase = phase[0];
+  if (event.phase != 'X') return event.phase == 'B' || event.phase == 'E' ? std::optional<EventFate>() : EventFate::ignored;
+  if (!at.key(',', "\"cat\"") || !at.string(category)) return {};
+  event.category = category_of(category);
+  if (!wants_category(event.category)) return EventFate::counted;
+  if (!at.key(',', "\"name\"") || !at.string(event.name)) return {};
+  if (!wants_name(event.category, event.name)) return EventFate::counted;
+  if (!at.key(',', "\"pid\"") || !at.scalar(event.process) || !at.key(',', "\"tid\"") || !at.scalar(event.thread))
+    return {};
+  if (!at.key(',', "\"ts\"") || !at.scalar(event.time) || !event.time.present()) return {};
+  if (at.key(',', "\"dur\"") && !at.scalar(event.duration)) return {};
+  if (at.key(',', "\"args\"") ? !at.last_object(event.arguments) : !at.closes()) return {};
+  return EventFate::wanted;
 }
 
 EventFate EventFilter::read(std::string_view text, EventText& event) const {
-  EventFate fate = EventFate::counted;
-  if (looks_unwanted(text, fate)) return fate;
   event = {};
+  if (const std::optional<EventFate> fate = read_usual(text, event); fate.has_value()) return *fate;
+  event = {};
+  return read_any(text, event);
+}
+
+EventFate EventFilter::read_any(std::string_view text, EventText& event) const {
   bool has_name = false, has_category = false;
   JsonWalk walk(text);
   while (walk.next()) {

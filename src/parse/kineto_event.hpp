@@ -1,10 +1,14 @@
 // One trace event as text -> its fields as views. In: a complete object. Out: phase, category, name, time, thread and
 // arguments, or the news that nobody wants it, found out as early as its first bytes allow.
 #pragma once
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "parse/json_text.hpp"
+#include "parse/name_cache.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
@@ -34,17 +38,63 @@ struct EventText {
 /// Which events are wanted. GPU events, launches, record_param_comms, steps and nccl: annotations always are.
 class EventFilter {
  public:
-  explicit EventFilter(const Wants& wants) : wants_(wants) {}
+  EventFilter(const Wants& wants, NameCache& names) : wants_(wants), names_(names) {}
   bool wants_category(Category category) const;
   /// Of a category that is wanted at all.
   bool wants_name(Category category, std::string_view raw_name) const;
 
   /// text = one object, '{' to '}'.
   EventFate read(std::string_view text, EventText& event) const;
+  /// The same for the bulk of a trace, told by comparing a few words of its first bytes: counted, ignored, or wanted
+  /// if read() must look.
+  EventFate glance(std::string_view text) const;
 
  private:
-  bool looks_unwanted(std::string_view text, EventFate& fate) const;
+  /// Of an event with its keys in the order Kineto writes them; nothing, if it is not one.
+  std::optional<EventFate> read_usual(std::string_view text, EventText& event) const;
+  EventFate read_any(std::string_view text, EventText& event) const;
+
   Wants wants_;
+  NameCache& names_;
 };
+
+inline EventFate EventFilter::glance(std::string_view text) const {
+  constexpr std::size_t seen = 96;
+  if (text.size() < seen) return EventFate::wanted;
+  const char* at = text.data() + 1;
+  while (static_cast<unsigned char>(*at) <= ' ' && at < text.data() + 16) ++at;
+  const auto word = [&at](std::size_t offset) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, at + offset, 8);
+    return bytes;
+  };
+  constexpr auto letters = [](const char (&eight)[9]) {
+    std::uint64_t bytes = 0;
+    for (int i = 7; i >= 0; --i) bytes = bytes << 8 | static_cast<unsigned char>(eight[i]);
+    return bytes;
+  };
+  // "ph": "X", "cat": "cpu_op", "name": "…
+  // 0       8       16 19       28      37
+  if constexpr (std::endian::native == std::endian::big) return EventFate::wanted;
+  const std::uint64_t first = word(0);
+  if (first != letters("\"ph\": \"X")) {
+    const char phase = at[7];
+    constexpr std::uint64_t seven = ~std::uint64_t{0} >> 8;
+    const bool is_phase = (first & seven) == (letters("\"ph\": \"X") & seven) && at[8] == '"';
+    return is_phase && phase != 'B' && phase != 'E' ? EventFate::ignored : EventFate::wanted;
+  }
+  if (word(8) != letters("\", \"cat\"") || at[16] != ':' || at[17] != ' ' || at[18] != '"') return EventFate::wanted;
+  const std::uint64_t category = word(19);
+  if (category == letters("cpu_op\",")) {
+    if (wants_.cpu_ops || word(28) != letters("\"name\": ") || at[36] != '"') return EventFate::wanted;
+    const std::uint64_t name = word(37);
+    constexpr std::uint64_t five = ~std::uint64_t{0} >> 24;
+    const bool special = name == letters("record_p") || name == letters("Profiler") ||
+                         (name & five) == (letters("nccl:   ") & five);
+    return special ? EventFate::wanted : EventFate::counted;
+  }
+  if (category == letters("python_f")) return wants_.python ? EventFate::wanted : EventFate::counted;
+  return EventFate::wanted;
+}
 
 }  // namespace ccl

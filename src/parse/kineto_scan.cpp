@@ -12,8 +12,24 @@ constexpr std::size_t span_capacity = 4096;
 // The events of a piece are looked at while its text is still in the second-level cache.
 constexpr std::size_t piece_bytes = std::size_t{128} << 10;
 constexpr std::size_t most_damage_rows = 200;
+// An event that is longer may have lost a closing brace and be swallowing those behind it.
+constexpr std::size_t suspicious_bytes = std::size_t{64} << 10;
+// So may a complete one with a second "ph"; shorter ones hold no other event.
+constexpr std::size_t roomy_bytes = 512;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view events_key = "traceEvents";
+
+bool has_second_phase(std::string_view event) {
+  const char* const end = event.data() + event.size();
+  int phases = 0;
+  for (const char* at = find_pair(event.data(), end, '"', 'p'); at != end; at = find_pair(at + 1, end, '"', 'p'))
+    if (end - at >= 4 && at[2] == 'h' && at[3] == '"' && ++phases == 2) return true;
+  return false;
+}
+
+bool holds_whole_event(std::string_view text, std::size_t begin) {
+  return find_next_event(text, begin + 1, true).found == SalvageFound::event;
+}
 
 }  // namespace
 
@@ -194,7 +210,17 @@ KinetoScan::Progress KinetoScan::search_events() {
 void KinetoScan::start_events(std::size_t at) {
   place_ = Place::events;
   split_ = {};
+  suspicious_at_ = suspicious_bytes;
   at_ = kept_ = at;
+}
+
+/// Whether whole events stand inside the open one.
+bool KinetoScan::swallows_events() {
+  const std::size_t open_bytes = at_ - split_.event_begin;
+  const bool last = at_end_ && at_ == window_.size();
+  if (split_.depth == 0 || dropping_ || (open_bytes < suspicious_at_ && !last)) return false;
+  suspicious_at_ = 2 * open_bytes;
+  return find_next_event(window_.substr(0, at_), split_.event_begin + 1, last).found != SalvageFound::more_text;
 }
 
 KinetoScan::Progress KinetoScan::scan_events() {
@@ -220,6 +246,10 @@ KinetoScan::Progress KinetoScan::scan_events() {
       return Progress::moved;
     }
     if (found.stop == SplitStop::full) continue;
+    if (swallows_events()) {
+      start_salvage(split_.event_begin, 1);
+      return Progress::moved;
+    }
     if (open && !dropping_ && at_ - split_.event_begin > largest_bytes_) {
       add_damage({offset(split_.event_begin), offset(at_), 1, true});
       dropping_ = true;
@@ -230,6 +260,7 @@ KinetoScan::Progress KinetoScan::scan_events() {
 }
 
 void KinetoScan::take_spans(std::size_t count, bool& list_over) {
+  if (count > 0) suspicious_at_ = suspicious_bytes;
   for (std::size_t i = 0; i < count; ++i) {
     const EventSpan span = spans_[i];
     if (dropping_) {
@@ -238,8 +269,13 @@ void KinetoScan::take_spans(std::size_t count, bool& list_over) {
       continue;
     }
     if (!take_gap(span.begin, list_over)) return;
-    if (!builder_.add(window_.substr(span.begin, span.end - span.begin)))
+    const std::string_view event = window_.substr(span.begin, span.end - span.begin);
+    const bool roomy = event.size() > roomy_bytes && has_second_phase(event);
+    const bool swallows = roomy && holds_whole_event(window_.substr(0, span.end), span.begin);
+    if (swallows || !builder_.add(event)) {
+      if (swallows || holds_whole_event(window_.substr(0, span.end), span.begin)) return start_salvage(span.begin, 1);
       add_damage({offset(span.begin), offset(span.end), 1, false});
+    }
     kept_ = span.end;
   }
 }

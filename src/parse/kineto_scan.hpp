@@ -56,6 +56,7 @@ class KinetoScan {
   void take_spans(std::size_t count, bool& list_over);
   bool take_gap(std::size_t end, bool& list_over);
   void start_events(std::size_t at);
+  bool swallows_events();
   void start_salvage(std::size_t begin, std::int64_t count);
   void add_damage(const DamagedRange& range);
   void end_of_text();
@@ -78,6 +79,7 @@ class KinetoScan {
   // events
   SplitState split_;
   std::vector<EventSpan> spans_;
+  std::size_t suspicious_at_ = 0;  // length of the open event that is next looked into
   bool dropping_ = false;  // the open event is too large: its first part is gone
   // skipping
   std::int32_t skip_depth_ = 0;

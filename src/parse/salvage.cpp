@@ -65,24 +65,22 @@ Answer is_whole_event(std::string_view text, std::size_t at, bool at_end) {
   return Answer::unknown;
 }
 
+/// Not behind ':', as args are, nor behind a quote, as text of a damaged name is.
 Answer starts_event(std::string_view text, std::size_t at) {
-  const std::size_t comma = last_before(text, at);
-  if (comma != std::string_view::npos) {
-    if (text[comma] != ',') return Answer::no;
-    const std::size_t brace = last_before(text, comma);
-    if (brace != std::string_view::npos && text[brace] != '}') return Answer::no;
-  }
+  const std::size_t before = last_before(text, at);
+  if (before != std::string_view::npos && text[before] != ',' && text[before] != '}') return Answer::no;
   return key_follows(text, at + 1, event_keys);
 }
 
+/// A known key of the top level behind the bracket settles it. At the end of the text "]}" alone could as well close a
+/// list in the args of an event that was cut there, so an event must come before it.
 Answer ends_list(std::string_view text, std::size_t at, bool at_end) {
-  const std::size_t brace = last_before(text, at);
-  if (brace != std::string_view::npos && text[brace] != '}' && text[brace] != ',') return Answer::no;
   const std::size_t next = first_from(text, at + 1);
+  if (next < text.size() && text[next] == ',') return key_follows(text, next + 1, root_keys);
+  const std::size_t before = last_before(text, at);
+  if (before != std::string_view::npos && text[before] != '}' && text[before] != ',') return Answer::no;
   if (next == text.size()) return at_end ? Answer::yes : Answer::unknown;
-  if (text[next] == ',') return key_follows(text, next + 1, root_keys);
-  if (text[next] != '}') return Answer::no;
-  if (first_from(text, next + 1) != text.size()) return Answer::no;
+  if (text[next] != '}' || first_from(text, next + 1) != text.size()) return Answer::no;
   return at_end ? Answer::yes : Answer::unknown;
 }
 

@@ -22,8 +22,8 @@ struct Salvage {
 /// What the next call must still see before its `from`, to know what a brace follows.
 inline constexpr std::size_t salvage_context_bytes = 256;
 
-/// Looks for the first '{' at or behind `from` that follows "}," (or ends the damage at the start of the text), opens
-/// with a key of a trace event and is a whole object with a "ph"; or for the end of the list. at_end: no more text.
+/// Looks for the first '{' at or behind `from` that follows a comma or '}', opens with a key of a trace event and is a
+/// whole object with a "ph"; or for the end of the list. at_end: no more text.
 Salvage find_next_event(std::string_view window, std::size_t from, bool at_end);
 
 }  // namespace ccl

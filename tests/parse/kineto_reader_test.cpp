@@ -1,0 +1,261 @@
+// What the reader makes of well-formed traces, in all the forms that profilers write, at three window sizes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/kineto_text.hpp"
+
+namespace ccl::test {
+namespace {
+
+using testing::ElementsAre;
+
+class KinetoReaderTest : public testing::TestWithParam<std::int64_t> {
+ protected:
+  ReadResult read(std::string_view text, const Wants& wants = {}) const {
+    ReadSettings settings;
+    settings.window_bytes = GetParam();
+    settings.wants = wants;
+    return read_text(text, settings);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Windows, KinetoReaderTest, testing::Values(4 << 20, 64, 1000));
+
+TEST_P(KinetoReaderTest, KeepsKernelsCopiesAndSets) {
+  const ReadResult r = read(trace_text(
+      kernel_text("gemm", "10.5", "3.25", 7, 41) + ",\n  " +
+      R"j({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 9, "ts": 20, "dur": 1,
+          "args": {"device": 0, "context": 1, "stream": 9, "correlation": 42, "bytes": 1024, "memory bandwidth (GB/s)": inf}},
+         {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 9, "ts": 30, "dur": 2,
+          "args": {"device": 0, "context": 1, "stream": 9, "correlation": 43, "bytes": 8}},
+         {"ph": "X", "cat": "gpu_user_annotation", "name": "nccl:all_reduce", "pid": 0, "tid": 9, "ts": 1, "dur": 90, "args": {}},
+         {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 90, "args": {}})j"));
+  ASSERT_TRUE(r.called);
+  EXPECT_EQ(r.trace.format, TraceFormat::kineto);
+  EXPECT_THAT(r.names(), ElementsAre("gemm", "Memcpy HtoD (Pinned -> Device)", "Memset (Device)"));
+  EXPECT_EQ(r.trace.events.start_ns[0], 10500);
+  EXPECT_EQ(r.trace.events.dur_ns[0], 3250);
+  EXPECT_EQ(r.trace.events.correlation[0], 41);
+  EXPECT_EQ(r.trace.events.kind[0], EventKind::compute);
+  EXPECT_EQ(r.trace.events.kind[1], EventKind::memory_copy);
+  EXPECT_EQ(r.trace.events.kind[2], EventKind::memory_set);
+  EXPECT_THAT(r.trace.lanes, ElementsAre(Lane{0, 7}, Lane{0, 9}));
+  ASSERT_EQ(r.trace.memory_operations.size(), 2U);
+  EXPECT_EQ(r.trace.memory_operations[0].bytes, 1024);
+  EXPECT_EQ(r.trace.events_count, 5);
+  EXPECT_EQ(r.problems.count(Severity::data_loss), 0);
+}
+
+TEST_P(KinetoReaderTest, HeaderTellsWhoTheRankIs) {
+  const std::string header =
+      R"("schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85028372480},
+         {"id": 1, "name": "NVIDIA H100", "totalGlobalMem": 85028372480}],
+         "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8}, "baseTimeNanoseconds": 1700000000000000000,)";
+  const std::string behind = header.substr(0, header.size() - 1);
+  const std::string events = kernel_text("gemm", "5", "1");
+  for (const std::string& text : {trace_text(events, header), "{\"traceEvents\": [" + events + "],\n" + behind + "}"}) {
+    const ReadResult r = read(text);
+    ASSERT_TRUE(r.called);
+    EXPECT_EQ(r.trace.rank, RankId(3));
+    EXPECT_EQ(r.trace.world_size, 8);
+    EXPECT_EQ(r.trace.gpu, "NVIDIA H100");
+    EXPECT_EQ(r.trace.gpus_in_node, 2);
+    EXPECT_EQ(r.trace.gpu_memory_bytes, 85028372480);
+    EXPECT_EQ(r.trace.events.start_ns[0], 1700000000000005000);
+  }
+}
+
+TEST_P(KinetoReaderTest, RankMayBeTextEmptyOrMissing) {
+  const std::string events = kernel_text("gemm", "5", "1");
+  EXPECT_EQ(read(trace_text(events, R"("distributedInfo": {"rank": "12"},)")).trace.rank, RankId(12));
+  EXPECT_EQ(read(trace_text(events, R"("distributedInfo":{"rank":5},)")).trace.rank, RankId(5));
+  EXPECT_FALSE(read(trace_text(events, R"("distributedInfo": {"rank": "", "world_size": ""},)")).trace.rank.known());
+  EXPECT_FALSE(read(trace_text(events, R"("distributedInfo": {"backend": "nccl"},)")).trace.rank.known());
+  EXPECT_FALSE(read(trace_text(events)).trace.rank.known());
+}
+
+TEST_P(KinetoReaderTest, BareListIsATrace) {
+  const ReadResult r = read("\n[\n" + kernel_text("a", "1", "1") + ",\n" + kernel_text("b", "3", "1") + "\n]\n");
+  EXPECT_THAT(r.names(), ElementsAre("a", "b"));
+  EXPECT_EQ(r.count(Code::file_cut), 0);
+}
+
+TEST_P(KinetoReaderTest, ByteOrderMarkAndTrailingCommaAreTaken) {
+  const ReadResult r = read("\xEF\xBB\xBF" + trace_text(kernel_text("a", "1", "1") + ","));
+  EXPECT_THAT(r.names(), ElementsAre("a"));
+  EXPECT_EQ(r.problems.count(Severity::data_loss), 0);
+}
+
+TEST_P(KinetoReaderTest, KeyOrderAndSpacingDoNotMatter) {
+  const std::string compact =
+      R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1.5,"dur":2,"args":{"device":0,"stream":7,"correlation":9}}]})";
+  const std::string reversed =
+      R"({"traceEvents": [ { "args" : { "correlation" : 9, "stream" : 7, "device" : 0 } , "dur" : 2.0, "ts" : 1.5e0,
+          "tid" : 7, "pid" : 0, "name" : "k", "cat" : "kernel", "ph" : "X" } ] })";
+  for (const std::string& text : {compact, reversed}) {
+    const ReadResult r = read(text);
+    ASSERT_EQ(r.trace.events.size(), 1U);
+    EXPECT_EQ(r.trace.events.start_ns[0], 1500);
+    EXPECT_EQ(r.trace.events.dur_ns[0], 2000);
+    EXPECT_EQ(r.trace.events.correlation[0], 9);
+    EXPECT_EQ(r.trace.lanes[0], (Lane{0, 7}));
+  }
+}
+
+TEST_P(KinetoReaderTest, TimesMayBeTextAndDurationsMissing) {
+  const ReadResult r = read(trace_text(
+      R"({"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": "1715596800123456.789", "dur": "0.850"},
+         {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 1715596800123460},
+         {"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "tid": 7, "ts": 1715596800123461, "dur": -2})"));
+  ASSERT_THAT(r.names(), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(r.trace.events.start_ns[0], 1715596800123456789);
+  EXPECT_EQ(r.trace.events.dur_ns[0], 850);
+  EXPECT_EQ(r.trace.events.dur_ns[1], 0);
+  EXPECT_EQ(r.trace.events.dur_ns[2], 0);
+  EXPECT_EQ(r.count(Code::negative_duration), 1);
+}
+
+TEST_P(KinetoReaderTest, TimesBeyond64BitsAreLeftOut) {
+  const ReadResult r = read(trace_text(kernel_text("a", "1", "1") + "," + kernel_text("b", "1e300", "1") + "," +
+                                       kernel_text("c", "5", "99999999999999999999")));
+  EXPECT_THAT(r.names(), ElementsAre("a"));
+  EXPECT_EQ(r.count(Code::time_out_of_range), 2);
+  EXPECT_EQ(r.trace.lost_events_count, 2);
+}
+
+TEST_P(KinetoReaderTest, OldCapitalisedCategoriesAndTextLanesAreTaken) {
+  const ReadResult r = read(trace_text(
+      R"({"ph": "X", "cat": "Kernel", "name": "k", "pid": 0, "tid": "stream 7", "ts": 10, "dur": 1, "args": {"correlation": 3}},
+         {"ph": "X", "cat": "Memcpy", "name": "m", "pid": 0, "tid": "stream 7", "ts": 20, "dur": 1, "args": {"correlation": 4}},
+         {"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": "9", "tid": "main", "ts": 5, "dur": 1, "args": {"correlation": 3}},
+         {"ph": "X", "cat": "Operator", "name": "ProfilerStep#2", "pid": "9", "tid": "main", "ts": 4, "dur": 3})"));
+  EXPECT_THAT(r.names(), ElementsAre("k", "m"));
+  EXPECT_THAT(r.trace.lanes, ElementsAre(Lane{0, 7}));
+  EXPECT_EQ(r.trace.events.launch_ns[0], 5000);
+  EXPECT_EQ(r.launch_thread(0), "9/main");
+  EXPECT_EQ(r.trace.events.launch_ns[1], absent_ns);
+  ASSERT_EQ(r.trace.steps.size(), 1U);
+  EXPECT_EQ(r.trace.steps[0].number, 2);
+}
+
+TEST_P(KinetoReaderTest, BeginAndEndMakeOneEvent) {
+  const ReadResult r = read(trace_text(
+      R"({"ph": "B", "cat": "user_annotation", "name": "ProfilerStep#4", "pid": 1, "tid": 2, "ts": 1},
+         {"ph": "B", "cat": "kernel", "name": "outer", "pid": 0, "tid": 7, "ts": 10, "args": {"device": 0, "stream": 7, "correlation": 1}},
+         {"ph": "B", "cat": "kernel", "name": "inner", "pid": 0, "tid": 7, "ts": 12},
+         {"ph": "E", "pid": 0, "tid": 7, "ts": 13, "args": {"device": 1, "stream": 8}},
+         {"ph": "E", "pid": 0, "tid": 7, "ts": 20.5},
+         {"ph": "E", "pid": 0, "tid": 7, "ts": 21},
+         {"ph": "E", "pid": 1, "tid": 2, "ts": 30},
+         {"ph": "B", "cat": "kernel", "name": "open", "pid": 0, "tid": 7, "ts": 40})"));
+  ASSERT_THAT(r.names(), ElementsAre("outer", "inner"));
+  EXPECT_EQ(r.trace.events.dur_ns[0], 10500);
+  EXPECT_EQ(r.trace.events.dur_ns[1], 1000);
+  EXPECT_EQ(r.trace.lanes[r.trace.events.lane[1]], (Lane{1, 8}));
+  ASSERT_EQ(r.trace.steps.size(), 1U);
+  EXPECT_EQ(r.trace.steps[0].end_ns, 30000);
+  EXPECT_EQ(r.trace.events_count, 3);
+}
+
+TEST_P(KinetoReaderTest, NullsAndEventsWithoutTimeAreIgnored) {
+  const ReadResult r = read(trace_text("null, {}, " + kernel_text("k", "1", "1") +
+                                       R"(, null,
+      {"ph": "X"}, {"ph": "X", "name": null, "ts": null, "args": null}, {"ph": "X", "name": "n", "cat": "kernel", "pid": 0, "tid": 7},
+      {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python"}}, {"ph": "s", "id": 1, "ts": 4, "cat": "ac2g"})"));
+  EXPECT_THAT(r.names(), ElementsAre("k"));
+  EXPECT_EQ(r.trace.events_count, 1);
+  EXPECT_EQ(r.problems.count(Severity::data_loss), 0);
+}
+
+TEST_P(KinetoReaderTest, HugeIntegersAreNoObstacle) {
+  const ReadResult r = read(trace_text(kernel_text("k", "1", "1", 7, 6,
+      R"(, "Comms Id": 18446744073709551615, "addr": 340282366920938463463374607431768211455, "neg": -9223372036854775809)")));
+  EXPECT_EQ(r.trace.events.correlation[0], 6);
+}
+
+TEST_P(KinetoReaderTest, StepsComeFromTheCpuMarkerOnly) {
+  const ReadResult r = read(trace_text(
+      R"({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#9", "pid": 1, "tid": 2, "ts": 100, "dur": 50},
+         {"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#9", "pid": 0, "tid": 7, "ts": 110, "dur": 60},
+         {"ph": "X", "cat": "cpu_op", "name": "ProfilerStep#10", "pid": 1, "tid": 2, "ts": 150, "dur": 50},)" +
+      launch_text("cudaLaunchKernel", "160", 5) + "," + kernel_text("k", "170", "1", 7, 5)));
+  ASSERT_EQ(r.trace.steps.size(), 2U);
+  EXPECT_EQ(r.trace.steps[0].start_ns, 100000);
+  EXPECT_EQ(r.trace.steps[0].end_ns, 150000);
+  EXPECT_EQ(r.trace.events.step[0], 1);
+}
+
+TEST_P(KinetoReaderTest, LaunchesAreJoinedBeforeAndBehindTheirKernel) {
+  const ReadResult r = read(trace_text(launch_text("cudaLaunchKernel", "1", 5, "21") + "," + kernel_text("a", "10", "1", 7, 5) +
+                                       "," + kernel_text("b", "20", "1", 7, 6) + "," + launch_text("cuLaunchKernelEx", "2", 6, "22") +
+                                       "," + kernel_text("c", "30", "1", 7, 0) + "," + launch_text("cudaEventQuery", "3", 7)));
+  EXPECT_EQ(r.trace.events.launch_ns[0], 1000);
+  EXPECT_EQ(r.launch_thread(0), "10/21");
+  EXPECT_EQ(r.trace.events.launch_ns[1], 2000);
+  EXPECT_EQ(r.launch_thread(1), "10/22");
+  EXPECT_EQ(r.trace.events.launch_ns[2], absent_ns);
+  EXPECT_EQ(r.trace.launches_count, 2);
+}
+
+TEST_P(KinetoReaderTest, OneGraphLaunchServesManyKernels) {
+  const ReadResult r = read(trace_text(launch_text("cudaGraphLaunch", "1", 5) + "," + kernel_text("a", "10", "1", 7, 5) + "," +
+                                       kernel_text("b", "20", "1", 7, 5)));
+  EXPECT_EQ(r.trace.events.launch_ns[0], 1000);
+  EXPECT_EQ(r.trace.events.launch_ns[1], 1000);
+}
+
+TEST_P(KinetoReaderTest, WithoutCorrelationExternalIdsJoin) {
+  const ReadResult r = read(trace_text(
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "hipLaunchKernel", "pid": 1, "tid": 2, "ts": 3, "dur": 1, "args": {"External id": 77}},
+         {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 9, "dur": 1, "args": {"External id": 77, "device": 0, "stream": 7}})"));
+  EXPECT_EQ(r.trace.events.launch_ns[0], 3000);
+}
+
+TEST_P(KinetoReaderTest, SlicesAndShapesOnlyWhenWanted) {
+  const std::string text = trace_text(
+      R"({"ph": "X", "cat": "user_annotation", "name": "Optimizer.step#AdamW.step", "pid": 1, "tid": 2, "ts": 1, "dur": 9, "args": {}},
+         {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 2, "ts": 3, "dur": 1, "args": {"correlation": 8}},)" +
+      kernel_text("k", "5", "1", 7, 1, R"(, "blocks per SM": 1.5, "warps per SM": 12, "est. achieved occupancy %": 24)"));
+  EXPECT_EQ(read(text).trace.slices.size(), 0U);
+  EXPECT_EQ(read(text).trace.kernel_shapes.size(), 0U);
+  Wants wants;
+  wants.annotations = wants.runtime_calls = wants.kernel_shapes = true;
+  const ReadResult r = read(text, wants);
+  ASSERT_EQ(r.trace.slices.size(), 2U);
+  EXPECT_EQ(r.trace.strings.text(r.trace.slices[0].name), "Optimizer.step#AdamW.step");
+  EXPECT_EQ(r.trace.slices[0].end_ns, 10000);
+  EXPECT_EQ(r.trace.slices[1].kind, SliceKind::runtime);
+  ASSERT_EQ(r.trace.kernel_shapes.size(), 1U);
+  EXPECT_FLOAT_EQ(r.trace.kernel_shapes[0].blocks_per_sm, 1.5F);
+  EXPECT_FLOAT_EQ(r.trace.kernel_shapes[0].occupancy_percent, 24);
+}
+
+TEST_P(KinetoReaderTest, WithoutGpuEventsTheRankIsStillHandedOn) {
+  for (const char* const events : {"", R"({"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p"}})"}) {
+    const ReadResult r = read(trace_text(events, R"("distributedInfo": {"rank": 0},)"));
+    EXPECT_TRUE(r.called);
+    EXPECT_EQ(r.trace.rank, RankId(0));
+    EXPECT_EQ(r.count(Code::no_gpu_events), 1);
+  }
+}
+
+TEST_P(KinetoReaderTest, WhatIsNoTraceIsNamed) {
+  for (const char* const text : {R"({"hello": 1})", R"({"schema": "1.0", "nodes": [{"id": 1, "name": "x"}]})", "[1, 2]", "[]", "hello", "  \n"}) {
+    const ReadResult r = read(text);
+    EXPECT_FALSE(r.called) << text;
+    EXPECT_EQ(r.count(Code::json_invalid), 1) << text;
+  }
+  const ReadResult empty = read("");
+  EXPECT_FALSE(empty.called);
+  EXPECT_EQ(empty.count(Code::empty_file), 1);
+  EXPECT_EQ(read_path("/nonexistent/trace.json").count(Code::unreadable_file), 1);
+}
+
+TEST_P(KinetoReaderTest, SeveralDocumentsAreOneTrace) {
+  const ReadResult r = read(trace_text(kernel_text("a", "1", "1"), R"("distributedInfo": {"rank": 2},)") +
+                            trace_text(kernel_text("b", "3", "1")));
+  EXPECT_THAT(r.names(), ElementsAre("a", "b"));
+  EXPECT_EQ(r.trace.rank, RankId(2));
+}
+
+}  // namespace
+}  // namespace ccl::test

@@ -1,0 +1,70 @@
+#include "parse/launch_join.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ccl {
+namespace {
+
+std::uint32_t add_row(EventTable& events) {
+  events.start_ns.push_back(0);
+  events.launch_ns.push_back(absent_ns);
+  events.launch_thread.push_back(0);
+  return static_cast<std::uint32_t>(events.size() - 1);
+}
+
+TEST(LaunchJoin, OrderInTheFileDoesNotMatter) {
+  EventTable events;
+  LaunchJoin join;
+  join.add_launch(5, 100, 2, false);
+  join.add_event(5, add_row(events), events);
+  join.add_event(6, add_row(events), events);
+  join.add_launch(6, 200, 3, false);
+  join.add_event(7, add_row(events), events);
+  join.finish(events);
+  EXPECT_EQ(events.launch_ns[0], 100);
+  EXPECT_EQ(events.launch_thread[0], 2U);
+  EXPECT_EQ(events.launch_ns[1], 200);
+  EXPECT_EQ(events.launch_ns[2], absent_ns);
+}
+
+TEST(LaunchJoin, FirstLaunchOfACorrelationCounts) {
+  EventTable events;
+  LaunchJoin join;
+  join.add_launch(5, 100, 2, false);
+  join.add_launch(5, 300, 4, false);
+  join.add_event(5, add_row(events), events);
+  EXPECT_EQ(events.launch_ns[0], 100);
+}
+
+TEST(LaunchJoin, GraphLaunchesServeAnyNumberOfKernelsHoweverMuchComesBetween) {
+  EventTable events;
+  LaunchJoin join;
+  join.add_launch(1, 50, 0, true);
+  for (std::int64_t i = 2; i < 30000; ++i) {
+    join.add_launch(i, 100 + i, 0, false);
+    join.add_event(i, add_row(events), events);
+    ASSERT_EQ(events.launch_ns[events.size() - 1], 100 + i);
+  }
+  join.add_event(1, add_row(events), events);
+  EXPECT_EQ(events.launch_ns[events.size() - 1], 50);
+}
+
+TEST(LaunchJoin, LaunchesThatWaitAreAllKept) {
+  EventTable events;
+  LaunchJoin join;
+  for (std::int64_t i = 1; i <= 20000; ++i) join.add_launch(i * 7, i, 0, false);
+  for (std::int64_t i = 20000; i >= 1; --i) join.add_event(i * 7, add_row(events), events);
+  for (std::int64_t i = 1; i <= 20000; ++i) ASSERT_EQ(events.launch_ns[static_cast<std::size_t>(20000 - i)], i);
+}
+
+TEST(LaunchJoin, ZeroIsNoCorrelation) {
+  EventTable events;
+  LaunchJoin join;
+  join.add_launch(0, 100, 2, false);
+  join.add_event(0, add_row(events), events);
+  join.finish(events);
+  EXPECT_EQ(events.launch_ns[0], absent_ns);
+}
+
+}  // namespace
+}  // namespace ccl
