@@ -4,6 +4,7 @@
 
 #include "config_values.hpp"
 #include "metrics/all_metrics.hpp"
+#include "metrics/hardware.hpp"
 
 namespace ccl {
 namespace {
@@ -83,6 +84,16 @@ void set_metrics(Request& request, const std::string&, const Texts& texts) {
   }
 }
 
+// "bf16_flops_per_s=312e12"; the map grows over job and command line, the later value of a name wins.
+void set_peaks(Request& request, const std::string& what, const Texts& texts) {
+  for (const std::string& text : texts) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos) throw bad_request(what + " " + text, "not of the form NAME=VALUE");
+    const std::string name = to_choice(what, text.substr(0, at), peak_names());
+    request.config.peaks[name] = to_positive_number(what + " " + name, text.substr(at + 1));
+  }
+}
+
 std::vector<Option> input_options() {
   Option folders = as_list(as_path(
       described("--trace", "input", "DIR", "trace folder or file, same as writing DIR without an option")));
@@ -159,7 +170,23 @@ std::vector<Option> analysis_options() {
     return c.time_limit_s > 0 ? Texts{std::to_string(c.time_limit_s) + "s"} : Texts{};
   };
 
-  return {metric, settings, bins, limit,
+  Option peak = as_list(described("--peak", "peaks", "NAME=VALUE",
+                                  "a peak of the hardware, such as bf16_flops_per_s=312e12"));
+  peak.set = set_peaks;
+  peak.get = [](const Config& c) {
+    Texts texts;
+    for (const auto& [name, value] : c.peaks) texts.push_back(name + "=" + number_text(value));
+    return texts;
+  };
+
+  Option convention = described("--mfu-convention", "mfu_convention", "NAME",
+                                "how MFU counts FLOP: torchtitan, palm or megatron; default torchtitan");
+  convention.set = [](Request& r, const std::string& what, const Texts& t) {
+    r.config.mfu_convention = to_choice(what, t.back(), {"torchtitan", "palm", "megatron"});
+  };
+  convention.get = [](const Config& c) { return Texts{c.mfu_convention}; };
+
+  return {metric, settings, bins, limit, peak, convention,
           flag_option(described("--strict", "strict", "", "exit 3 if any input was lost or unusable"),
                       [](Config& c) -> auto& { return c.strict; })};
 }

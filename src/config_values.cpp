@@ -1,5 +1,6 @@
 #include "config_values.hpp"
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <regex>
@@ -46,6 +47,20 @@ FatalError bad_request(const std::string& problem, const std::string& why, const
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known, const std::string& fallback) {
   const std::string near = closest(word, known);
   return near.empty() ? fallback : "Did you mean '" + near + "'?";
+}
+
+double to_positive_number(const std::string& what, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0)
+    throw bad_request(what + " '" + text + "'", "not a number above 0");
+  return value;
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end};
 }
 
 std::int64_t to_integer(const std::string& what, const std::string& text, std::int64_t least, std::int64_t most) {

@@ -20,6 +20,9 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 std::int64_t to_integer(const std::string& what, const std::string& text, std::int64_t least, std::int64_t most);
 bool to_bool(const std::string& what, const std::string& text);
 std::string to_choice(const std::string& what, const std::string& text, const std::vector<std::string>& choices);
+double to_positive_number(const std::string& what, const std::string& text);
+/// Shortest text that reads back as the same number.
+std::string number_text(double value);
 /// Seconds from "90", "90s", "10m", "1.5h" or "HH:MM:SS" / "MM:SS".
 double to_seconds(const std::string& what, const std::string& text);
 /// A regular expression with at least one capture group; returned unchanged.

@@ -3,6 +3,7 @@
 #include "analyze.hpp"
 #include "exchange/merge.hpp"
 #include "metrics/all_metrics.hpp"
+#include "metrics/hardware.hpp"
 #include "parse/config_files.hpp"
 #include "report.hpp"
 #include "stopwatch.hpp"
@@ -30,6 +31,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   Stopwatch stopwatch(timings, progress);
   Metrics metrics = start_metrics(config.metrics);
   const Classifier classifier(shared_settings("kernels", config, comm));
+  check_hardware_settings(shared_settings("hardware", config, comm));
   check_output(config, comm);
 
   stopwatch.start("discover");

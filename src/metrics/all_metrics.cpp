@@ -7,10 +7,16 @@ namespace ccl {
 
 std::unique_ptr<Metric> straggler_lag();
 std::unique_ptr<Metric> iter_time();
+std::unique_ptr<Metric> throughput_tokens();
+std::unique_ptr<Metric> mfu();
 std::unique_ptr<Metric> comm_comp_overlap();
 std::unique_ptr<Metric> gpu_utilization();
 std::unique_ptr<Metric> coll_call_num();
 std::unique_ptr<Metric> traffic_distribution();
+std::unique_ptr<Metric> kernel();
+std::unique_ptr<Metric> variability();
+std::unique_ptr<Metric> sm();
+std::unique_ptr<Metric> traffic_window();
 std::unique_ptr<Metric> clock();
 std::unique_ptr<Metric> timeline();
 
@@ -23,10 +29,16 @@ using MakeMetric = std::unique_ptr<Metric> (*)();
 constexpr MakeMetric registered[] = {
     straggler_lag,
     iter_time,
+    throughput_tokens,
+    mfu,
     comm_comp_overlap,
     gpu_utilization,
     coll_call_num,
     traffic_distribution,
+    kernel,
+    variability,
+    sm,
+    traffic_window,
     clock,
     timeline,
 };

@@ -65,5 +65,12 @@ TEST(ConfigValues, TruthIsSpelledAsInYaml) {
   EXPECT_EQ(refusal([] { to_bool("strict", "maybe"); }), "strict 'maybe' (must be true or false)");
 }
 
+TEST(ConfigValues, PositiveNumbersInAnyNotation) {
+  EXPECT_DOUBLE_EQ(to_positive_number("--peak x", "312e12"), 312e12);
+  EXPECT_EQ(number_text(312e12), "3.12e+14");
+  for (const char* text : {"", "0", "-1", "1e999", "12GB", "nan"})
+    EXPECT_THROW(to_positive_number("--peak x", text), FatalError) << text;
+}
+
 }  // namespace
 }  // namespace ccl

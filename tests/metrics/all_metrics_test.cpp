@@ -31,22 +31,33 @@ SmallRun synthetic_run() {
     builder.group("dp", "mesh_dp", {0, 1, 2, 3, 4, 5}, -1, Dimension::dp);
     builder.group(rank < 3 ? "tp0" : "tp1", "mesh_tp", rank < 3 ? std::vector{0, 1, 2} : std::vector{3, 4, 5}, -1,
                   Dimension::tp);
+    builder.group("pp" + std::to_string(rank % 3), "mesh_pp", {rank % 3, rank % 3 + 3}, -1, Dimension::pp);
+    builder.raw().gpu = "NVIDIA A100-SXM4-40GB";
     for (std::int64_t step = 0; step < 3; ++step) {
       const std::int64_t t = step * 10000;
       builder.step(step, t, t + 9000);
-      builder.stream(7).kernel("gemm", t + some(100), some(4000)).copy("Memcpy HtoD", 64, t + 5000, some(500));
+      builder.stream(7).kernel("gemm", t + some(100), some(4000)).shape(0.5F, 8, 25).copy("Memcpy HtoD", 64, t + 5000, some(500));
       builder.stream(8).collective(CollectiveOp::all_gather, "dp", 6 * some(1000), t + 200 + some(50), some(2000));
       builder.collective(CollectiveOp::all_to_allv, rank < 3 ? "tp0" : "tp1", 3 * some(500), t + 3000, some(900));
       builder.splits({some(9), some(9), some(9)});
       builder.collective(CollectiveOp::all_reduce, "dp", step == 2 ? -1 : some(800), t + 6000, some(2000));
       builder.collective(rank % 2 == 0 ? CollectiveOp::send : CollectiveOp::recv, "dp", 512, t + 8500, some(300));
       builder.peer(rank ^ 1);
+      builder.collective(CollectiveOp::send, "pp" + std::to_string(rank % 3), 64, t + 8900, some(50)).peer((rank + 3) % 6);
     }
     builder.device(1).kernel("gemm", 100, some(300));
     run.add(builder.build(), rank < 3 ? "a" : "b");
   }
   run.clock.hosts[1].offset_ns = 40;
   run.clock.residual_ns = 1;
+  run.workload.mesh.pp = 2;
+  run.workload.mesh.source = "test";
+  run.workload.global_batch = {6, "test"};
+  run.workload.seq_len = {128, "test"};
+  run.workload.parameters = {1000, "test"};
+  run.workload.parameters_embedding = {100, "test"};
+  run.workload.layers = {2, "test"};
+  run.workload.hidden_size = {16, "test"};
   return run;
 }
 
@@ -98,13 +109,14 @@ TEST(AllMetrics, NothingInIsAbsentNotZero) {
 }
 
 TEST(AllMetrics, LinesFitThePageAndNumbersHaveUnits) {
-  static const std::set<std::string> units{"ns", "bytes", "count", "ratio", "ppb", "rank"};
+  static const std::set<std::string> units{"ns", "bytes", "count", "ratio", "ppb", "rank", "flops", "s"};
   for (const MetricInfo& info : metric_list()) {
     SmallRun run = synthetic_run();
     const MetricResult result = run.result(info.name);
     for (const std::string& line : result.report.page) EXPECT_LE(line.size(), 100U) << line;
     for (const Headline& line : result.report.headlines)
-      EXPECT_TRUE(units.contains(line.name.substr(line.name.rfind('_') + 1))) << info.name << " " << line.name;
+      EXPECT_TRUE(!line.text.empty() || units.contains(line.name.substr(line.name.rfind('_') + 1)))
+          << info.name << " " << line.name;
   }
 }
 
@@ -128,11 +140,13 @@ TEST(AllMetrics, KeysComeFirstAndAreUniqueInRows) {
       std::vector<std::string> keys;
       for (const ColumnInfo& c : t.columns)
         if (std::find(order.begin(), order.end(), c.name) != order.end()) keys.push_back(c.name);
-      std::set<std::vector<std::int64_t>> seen;
+      const bool named = std::any_of(t.columns.begin(), t.columns.end(), [](const auto& c) { return c.name == "name"; });
+      std::set<std::pair<std::vector<std::int64_t>, std::string>> seen;
       for (std::int64_t row = 0; row < t.rows_count; ++row) {
         std::vector<std::int64_t> key;
         for (const std::string& k : keys) key.push_back(std::get<std::int64_t>(cell_at(t, row, k)));
-        EXPECT_TRUE(seen.insert(key).second) << info.name;
+        const std::string name = named ? std::get<std::string>(cell_at(t, row, "name")) : "";
+        EXPECT_TRUE(seen.insert({key, name}).second) << info.name;
       }
       for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(t.columns[i].name, keys[i]) << info.name;
       for (const ColumnInfo& c : t.columns) EXPECT_FALSE(c.description.empty()) << info.name << " " << c.name;

@@ -29,6 +29,7 @@ class SmallRun {
   Groups groups;
   ClockModel clock;
   Config config;
+  Workload workload;
 
   /// Ranks are added in the order of /ranks: (iteration, replica, rank).
   SmallRun& add(RankTrace trace, const std::string& host = "node0") {
@@ -41,6 +42,7 @@ class SmallRun {
     entry.host_source = HostSource::content;
     entry.facts.steps = trace.steps;
     entry.facts.devices = trace.devices;
+    entry.facts.gpu = trace.gpu;
     entry.facts.gpu_events_count = static_cast<std::int64_t>(trace.events.size());
     for (std::size_t i = 0; i < trace.events.size(); ++i) {
       entry.facts.last_ns = std::max(entry.facts.last_ns, trace.events.end_ns(i));
@@ -78,7 +80,7 @@ class SmallRun {
     std::vector<std::unique_ptr<Metric>> metrics;
     for (std::size_t worker = 0; worker < workers; ++worker) {
       metrics.push_back(std::move(start_metrics({name}).front()));
-      work(*metrics.back(), worker, owner, shares[worker], strings);
+      work(*metrics.back(), worker, owner, shares[worker], all, strings);
     }
     // As in the merge tree: neighbours first, then the results of neighbours.
     for (std::size_t distance = 1; distance < workers; distance *= 2)
@@ -87,7 +89,7 @@ class SmallRun {
     Problems problems;
     const Resolver resolver{[&](StringId id) { return std::string(strings.text(id)); },
                             [&](GroupId id) { return std::int64_t{groups.row_of(id)}; }};
-    return metrics.front()->result({config, workload_, ranks, groups, clock, strings, problems}, resolver);
+    return metrics.front()->result({config, workload, ranks, groups, clock, strings, problems}, resolver);
   }
 
   std::vector<ResultMatrix> matrices;  // of the last result(), of all workers
@@ -116,6 +118,7 @@ class SmallRun {
       record.dtype = c.dtype;
       record.has_arguments = c.has_arguments;
       record.ordinal = ordinals[{record.group, record.step, record.op}]++;
+      record.local = static_cast<std::uint32_t>(out.size());
       out.push_back(record);
     }
     return out;
@@ -145,22 +148,23 @@ class SmallRun {
   }
 
   void work(Metric& metric, std::size_t worker, const std::vector<std::size_t>& owner, const MatchedCollectives& share,
-            StringTable& strings) {
+            const MatchedCollectives& all, StringTable& strings) {
     std::vector<Metric::BatchKey> keys;
     for (std::size_t i = 0; i < traces_.size(); ++i) {
       if (owner[i] != worker) continue;
-      metric.local(traces_[i], {config, workload_, classifier_, strings});
+      metric.local(traces_[i], {config, workload, classifier_, strings});
       const RankEntry& entry = ranks.entries[i];
       keys.push_back({entry.iteration, entry.rank, true, entry.replica, entry.step_shift});
     }
     metric.settle(keys);
-    const ClosingContext context{config, workload_, ranks, groups, clock, strings};
+    const ClosingContext context{config, workload, ranks, groups, clock, strings};
     metric.matched(share, context);
     for (std::size_t i = 0; i < traces_.size(); ++i) {
       if (owner[i] != worker) continue;
       const std::vector<CollectiveRecord> own = records(i);
       const std::vector<RankSegments> segments = segments_of(traces_[i]);
-      metric.closing({static_cast<std::int32_t>(i), ranks.entries[i], segments, own, {}}, context);
+      const std::vector<RecordVerdict> verdicts = verdicts_of(i, own.size(), all);
+      metric.closing({static_cast<std::int32_t>(i), ranks.entries[i], segments, own, verdicts}, context);
     }
     for (ResultMatrix& matrix : metric.take_matrices()) matrices.push_back(std::move(matrix));
   }
@@ -178,6 +182,22 @@ class SmallRun {
         append_merged(list, {trace.events.start_ns[i], trace.events.end_ns(i)});
       }
       out.push_back(of);
+    }
+    return out;
+  }
+
+  // What a rank learns of its own collectives, parallel to its records.
+  static std::vector<RecordVerdict> verdicts_of(std::size_t row, std::size_t count, const MatchedCollectives& all) {
+    std::vector<RecordVerdict> out(count);
+    for (std::uint32_t i = 0; i < count; ++i) out[i].local = i;
+    for (const MatchedInstance& instance : all.instances) {
+      if (!instance.credible) continue;
+      for (std::int32_t m = 0; m < instance.members_seen; ++m) {
+        const MatchedMember& member = all.members[instance.first_member + static_cast<std::uint32_t>(m)];
+        if (member.rank_row != static_cast<std::int32_t>(row)) continue;
+        out[member.local].transfer_ns = instance.transfer_ns;
+        out[member.local].last_rank = instance.last_rank;
+      }
     }
     return out;
   }
@@ -205,6 +225,14 @@ class SmallRun {
     instance.ordinal = one.ordinal;
     instance.op = one.op;
     instance.group_size = one.group_size;
+    std::vector<std::int32_t> present;
+    for (const CollectiveRecord& r : members) {
+      present.push_back(r.rank.value);
+      const std::int64_t payload = payload_bytes(r.op, r.in_bytes, r.out_bytes, r.group_size);
+      instance.payload_bytes = std::max(instance.payload_bytes, payload);
+    }
+    instance.wire_bytes = wire_bytes(one.op, instance.payload_bytes, one.group_size);
+    instance.link_class = ranks.link_class(one.iteration, one.replica, present);
     instance.members_seen = static_cast<std::int32_t>(members.size());
     instance.incomplete = instance.members_seen < one.group_size;
     instance.credible = groups.groups[static_cast<std::size_t>(groups.row_of(one.group))].name != doubted_;
@@ -229,6 +257,7 @@ class SmallRun {
       member.rank = r.rank;
       member.start_ns = r.start_ns;
       member.dur_ns = r.dur_ns;
+      member.local = r.local;
       member.wait_ns = instance.transfer_ns < 0 ? -1 : r.dur_ns - instance.transfer_ns;
       out.members.push_back(member);
     }
@@ -236,7 +265,6 @@ class SmallRun {
   }
 
   std::vector<RankTrace> traces_;
-  Workload workload_;
   Classifier classifier_{merged_settings("kernels", Config())};
   std::string doubted_ = "no group has this name";
 };

@@ -1,0 +1,153 @@
+// mfu: what share of the GPUs' peak the model's arithmetic reaches.
+// Definition: model FLOP per token · tokens/s / (GPUs · dense peak) (metric-definitions 4; peers-formulas-hardware D.5).
+// Conventions: torchtitan 6·(N − N_embedding) + 12·L·H·Q·T; palm 6·N + 12·L·H·Q·T; megatron as torchtitan with half the
+// attention (causal). N counts active parameters; recomputation is not counted. Merge: keys are disjoint.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "metrics/hardware.hpp"
+#include "metrics/step_tokens.hpp"
+
+namespace ccl {
+namespace {
+
+struct Model {
+  std::string missing;
+  double parameters = 0, embedding = 0, attention_width = 0, layers = 0;
+  std::string inputs;
+};
+
+struct Mfu {
+  static MetricInfo info() {
+    return {.name = "mfu",
+            .unit = "%",
+            .question = "What share of the GPUs' peak does the model's arithmetic reach?",
+            .definition = "FLOP per token x tokens/s / (GPUs x dense peak). FLOP per token by --mfu-convention: "
+                          "torchtitan 6(N - N_embedding) + 12 L H Q T, palm 6 N + 12 L H Q T, megatron 6(N - "
+                          "N_embedding) + 6 L H Q T; N = active parameters, L layers, H heads of width Q, T tokens per "
+                          "sequence. Recomputation is not counted. FP8 runs are put against the bf16 peak.",
+            .needs = "what throughput_tokens needs, the model's sizes from a workload card, and a GPU of "
+                     "configs/hardware.yaml or --peak bf16_flops_per_s=VALUE",
+            .section = PageSection::step_time,
+            .aliases = {},
+            .wants = {}};
+  }
+  using Tables = RowTables<StepTime>;
+
+  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
+    add_step_times(trace, out.of<StepTime>());
+  }
+
+  static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    const TokenRate rate = token_rate(tables.of<StepTime>(), context);
+    if (!rate.missing.empty()) return out.absent(rate.missing);
+    const std::string& convention = context.config.mfu_convention;
+    const Model model = model_of(context.workload, convention);
+    if (!model.missing.empty()) return out.absent(model.missing);
+    const Hardware hardware = find_hardware(context);
+    const std::string type = peak_of(context.workload);
+    const Peak peak = hardware.peak(type);
+    if (!peak.known()) return out.absent("the peak of this GPU is unknown (give --peak " + type + "=VALUE)");
+
+    const double flops = flops_per_token(model, convention, static_cast<double>(rate.seq_len_count), context.workload);
+    const double whole_peak = peak.value * static_cast<double>(rate.gpus_count);
+    const double mfu = flops * rate.tokens_per_s / whole_peak;
+    out.value("mfu_ratio", mfu, "model FLOP/s / peak of all GPUs");
+    out.value("per_token_flops", flops, "model FLOP per token");
+    out.value("per_gpu_flops_per_s", flops * rate.tokens_per_s / static_cast<double>(rate.gpus_count), "model FLOP/s of a GPU");
+    out.value("peak_flops_per_s", peak.value, "dense peak of a GPU");
+    out.value("tokens_per_s", rate.tokens_per_s, "as throughput_tokens");
+    out.note("convention", convention, "how the FLOP per token are counted");
+    out.note("peak_source", peak.source + ", " + type, "where the peak comes from");
+    out.note("inputs", model.inputs + "; " + rate.inputs, "values used and where they come from");
+    out.extra_tables.push_back(make_table("rows", "MFU of each step", columns(flops * static_cast<double>(rate.tokens_per_step_count), whole_peak), rate.steps));
+    if (mfu > 1) {
+      const std::string detail = fmt::format("MFU {:.1f} %: {}; {}", mfu * 100, model.inputs, rate.inputs);
+      context.problems.add({.code = Code::mfu_over_100, .detail = detail});
+    }
+    add_line(out.page, "MFU", fmt::format("{} of {:.0f} TFLOP/s ({}, dense {}); convention {}{}", percent(mfu),
+                                          peak.value / 1e12, peak.source, type.substr(0, type.find('_')), convention,
+                                          precision_note(context.workload)));
+    std::vector<std::string> lines{"  " + model.inputs, "  " + rate.inputs,
+                                   fmt::format("  {:.4g} FLOP per token, {} GPUs", flops, rate.gpus_count)};
+    add_capped(out.details, lines);
+  }
+
+ private:
+  static std::string peak_of(const Workload& workload) {
+    const std::string precision = workload.precision.value.value_or("");
+    const bool single = precision == "fp32" || precision == "float32" || precision == "tf32";
+    return single ? "tf32_flops_per_s" : "bf16_flops_per_s";
+  }
+  static std::string precision_note(const Workload& workload) {
+    if (!workload.precision) return "; the precision is not stated";
+    return workload.precision.value->find("8") != std::string::npos ? "; an FP8 run against the bf16 peak" : "";
+  }
+
+  static std::string shown(const char* name, double value, const std::string& source) {
+    return fmt::format("{} {:.10g} ({})", name, value, source);
+  }
+
+  static Model model_of(const Workload& w, const std::string& convention) {
+    Model out;
+    const Sourced<double>& parameters = w.parameters_active ? w.parameters_active : w.parameters;
+    const bool width = (w.heads && w.head_dim) || w.hidden_size;
+    const bool embedding = w.parameters_embedding || (w.vocab_size && w.hidden_size);
+    std::string missing;
+    const auto need = [&](bool known, const char* what) {
+      if (!known) missing += std::string(missing.empty() ? "" : ", ") + what;
+    };
+    need(bool(parameters), "number of parameters");
+    need(bool(w.layers), "number of layers");
+    need(width, "heads and head size");
+    need(embedding || convention == "palm", "embedding parameters");
+    if (!missing.empty()) {
+      out.missing = "unknown model size: " + missing + " (give --card)";
+      return out;
+    }
+    out.parameters = *parameters.value;
+    out.layers = static_cast<double>(*w.layers.value);
+    out.inputs = shown("N", out.parameters, parameters.source);
+    if (w.parameters_embedding) {
+      out.embedding = *w.parameters_embedding.value;
+      out.inputs += ", " + shown("N_embedding", out.embedding, w.parameters_embedding.source);
+    } else if (embedding) {
+      out.embedding = static_cast<double>(*w.vocab_size.value * *w.hidden_size.value);
+      out.inputs += ", " + shown("N_embedding", out.embedding, "derived: vocabulary x hidden size");
+    }
+    out.inputs += ", " + shown("L", out.layers, w.layers.source);
+    if (w.heads && w.head_dim) {
+      out.attention_width = static_cast<double>(*w.heads.value * *w.head_dim.value);
+      out.inputs += ", " + shown("H x Q", out.attention_width, w.heads.source);
+    } else {
+      out.attention_width = static_cast<double>(*w.hidden_size.value);
+      out.inputs += ", " + shown("H x Q", out.attention_width, "derived: hidden size");
+    }
+    return out;
+  }
+
+  static double flops_per_token(const Model& model, const std::string& convention, double seq_len, const Workload& w) {
+    const double matrices = model.parameters - (convention == "palm" ? 0 : model.embedding);
+    const double attention = (convention == "megatron" ? 6 : 12) * model.layers * model.attention_width * seq_len;
+    const bool inference = w.phase && *w.phase.value == "inference";
+    return inference ? (6 * matrices + attention) / 3 : 6 * matrices + attention;
+  }
+
+  static std::vector<ColumnSpec<StepLength>> columns(double step_flops, double whole_peak) {
+    std::vector<ColumnSpec<StepLength>> all = key_columns<StepLength>();
+    all.push_back(column("step_ns", &StepLength::step_ns, "ns", "CPU step of the slowest rank"));
+    all.push_back(derived<StepLength>("model_flops_per_s", "FLOP/s", "model FLOP of the step / step_ns, all GPUs",
+                                      [=](const StepLength& row) { return step_flops * 1e9 / static_cast<double>(row.step_ns); }));
+    all.push_back(derived<StepLength>("mfu_ratio", "", "model_flops_per_s / peak of all GPUs", [=](const StepLength& row) {
+      return step_flops * 1e9 / static_cast<double>(row.step_ns) / whole_peak;
+    }));
+    return all;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> mfu() { return define_metric<Mfu>(); }
+
+}  // namespace ccl
