@@ -5,9 +5,11 @@ import xml.etree.ElementTree as xml
 
 
 def reason(case):
-    """The line in which the test says why, else CTest's own word."""
+    """What the test says of it (GoogleTest: the line after "file:line: Skipped"), else CTest's own word."""
     lines = [line.strip() for line in (case.findtext("system-out") or "").splitlines()]
-    for line in lines:
+    for line, following in zip(lines, lines[1:] + [""]):
+        if line.endswith(": Skipped"):
+            return following or line
         if re.search(r"skip", line, re.IGNORECASE) and not line.startswith("["):
             return line
     told = [line for line in lines if line and not re.match(r"\[|Running main|Note:", line)]

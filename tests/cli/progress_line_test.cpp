@@ -13,11 +13,11 @@ TEST(ProgressLine, ShowsFilesBytesRateAndTimeLeft) {
 
 TEST(ProgressLine, BeforeAnythingIsKnownOnlyTheStage) {
   EXPECT_EQ(progress_line({"discover", 0, 0, 0, 0, 0}, 8), "discover");
-  EXPECT_EQ(progress_line({"analyze", 0, 2, 0, 0, 1}, 4), "analyze [....] 0/2 files, 0.00 B of 0.00 B");
+  EXPECT_EQ(progress_line({"analyze", 0, 2, 0, 0, 1}, 4), "analyze [....] 0/2 files, 0 B of 0 B");
 }
 
 TEST(ProgressLine, MoreBytesThanAnnouncedStayAtTheEndOfTheBar) {
-  EXPECT_EQ(progress_line({"analyze", 1, 1, 30, 10, 1}, 4), "analyze [####] 1/1 files, 30.0 B of 10.0 B, 30.0 B/s");
+  EXPECT_EQ(progress_line({"analyze", 1, 1, 30, 10, 1}, 4), "analyze [####] 1/1 files, 30 B of 10 B, 30 B/s");
 }
 
 TEST(Printable, ControlCharactersCannotReachTheTerminal) {

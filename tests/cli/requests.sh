@@ -21,7 +21,8 @@ complain() {
 refused() {
   local text=$1 code=0
   shift
-  timeout 60 "${launcher[@]}" "$program" "$@" >out 2>err </dev/null || code=$?
+  timeout 60 "${launcher[@]}" "$program" "$@" >out 2>said </dev/null || code=$?
+  grep -vF '[hwloc/linux]' said >err  # what MPI's hardware library says in a container without /sys is not ours
   [ "$code" = 2 ] || complain "exit $code instead of 2: $*"
   [ "$(grep -c '^ccl-analyze: ' err)" = 1 ] || complain "not one line: $*"
   [ ${#launcher[@]} != 0 ] || [ "$(wc -l <err)" = 1 ] || complain "more than the message: $*"

@@ -101,7 +101,7 @@ TEST(Card, ZeroAndRestInTheMesh) {
 }
 
 TEST(Card, BrokenCardsSayWhy) {
-  EXPECT_NE(reason("trace_url: https://example.org/ // TODO: fill in\nworkload: {}\n").find("line 1"),
+  EXPECT_NE(reason("trace_url: https://example.org/ // note: fill in\nworkload: {}\n").find("line 1"),
             std::string::npos);
   EXPECT_NE(reason("just words"), "");
   EXPECT_NE(reason(""), "");

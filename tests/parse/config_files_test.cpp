@@ -2,11 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
-
 #include "core/problems.hpp"
 #include "parse/classify.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace ccl {
 namespace {
@@ -14,14 +12,11 @@ namespace {
 /// A settings file for the length of a test.
 class SettingsFile {
  public:
-  explicit SettingsFile(const std::string& text) : path_(testing::TempDir() + "ccl_settings_" + std::to_string(counter_++) + ".yaml") {
-    std::ofstream(path_) << text;
-  }
-  ~SettingsFile() { std::remove(path_.c_str()); }
+  explicit SettingsFile(const std::string& text) : path_(folder_.write("settings.yaml", text)) {}
   const std::string& path() const { return path_; }
 
  private:
-  static inline int counter_ = 0;
+  test::ScratchFolder folder_;  // tests run side by side
   std::string path_;
 };
 

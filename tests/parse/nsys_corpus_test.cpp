@@ -15,6 +15,7 @@ struct Expected {
   std::size_t ranks;
   std::int64_t kernels, joined;
 };
+void PrintTo(const Expected& expected, std::ostream* out) { *out << expected.file; }
 
 std::string corpus() {
   if (const char* set = std::getenv("CCL_CORPUS")) return set;
