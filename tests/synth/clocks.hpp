@@ -18,7 +18,9 @@ class FileClock {
  public:
   FileClock(const Job& job, int rank);
   /// Ns that stand in the file (baseTimeNanoseconds added) at true time t.
-  std::int64_t file_ns(std::int64_t t) const { return epoch_ns + t + clock_.offset_ns + t * clock_.drift_ppb / 1'000'000'000; }
+  std::int64_t file_ns(std::int64_t t) const {
+    return epoch_ns + t + clock_.offset_ns + t * clock_.drift_ppb / 1'000'000'000;
+  }
   /// The number behind `ts`.
   std::int64_t stamp_ns(std::int64_t t) const { return file_ns(t) - base_ns_; }
   std::int64_t base_ns() const { return base_ns_; }  // 0: the style has no baseTimeNanoseconds

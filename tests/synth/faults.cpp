@@ -21,7 +21,8 @@ constexpr std::array<Kind, 14> kinds{{
     {"slow_host", "host,factor,from,until", "collectives that leave the host transfer factor times as long"},
     {"gc_pause", "rank,step,launch,ms", "the CPU of the rank stops for ms before a launch of that step"},
     {"missing", "rank", "the file of the rank is not written"},
-    {"leading_kernels", "rank,count", "kernels from before the window, without arguments and launches (default: all ranks)"},
+    {"leading_kernels", "rank,count",
+     "kernels from before the window, without arguments and launches (default: all ranks)"},
     {"window", "rank,from,until", "the file of the rank holds only these steps"},
     {"step_shift", "rank,by", "the rank counts its steps from another start"},
     {"cpu_only", "rank", "the file of the rank has no GPU events"},
@@ -80,7 +81,8 @@ Fault parse_fault(const std::string& text) {
 
 std::string describe_faults() {
   std::string text;
-  for (const Kind& kind : kinds) text += std::string("  ") + kind.name + ":" + kind.keys + "\n      " + kind.what + "\n";
+  for (const Kind& kind : kinds)
+    text += std::string("  ") + kind.name + ":" + kind.keys + "\n      " + kind.what + "\n";
   return text;
 }
 

@@ -24,7 +24,7 @@ struct Job {
   Mesh mesh;
   Model model;
   Schedule schedule = Schedule::one_f_one_b;
-  int chunks = 2;  // virtual stages per rank, interleaved only
+  int chunks = 2;                                          // virtual stages per rank, interleaved only
   int steps = 6, first_step = 4, steps_per_iteration = 0;  // 0 = all steps in one iteration folder
   int microbatches = 1;
   TensorParallel tensor_parallel = TensorParallel::sequence_parallel;

@@ -8,7 +8,7 @@
 namespace synth {
 
 struct KernelName {
-  const char* cuda;      // as CUPTI names it
+  const char* cuda;  // as CUPTI names it
   const char* rocm;
   const char* outer_op;  // CPU operator, and the one inside it that launches
   const char* inner_op;

@@ -6,17 +6,22 @@
 namespace synth {
 namespace {
 
-constexpr std::array<const char*, 10> small_ops{"aten::view",  "aten::as_strided", "aten::empty",   "aten::transpose",
-                                                "aten::t",     "aten::reshape",    "aten::detach",  "aten::slice",
-                                                "aten::empty_strided", "aten::unsqueeze"};
+constexpr std::array<const char*, 10> small_ops{
+    "aten::view",    "aten::as_strided", "aten::empty", "aten::transpose",     "aten::t",
+    "aten::reshape", "aten::detach",     "aten::slice", "aten::empty_strided", "aten::unsqueeze"};
 constexpr std::array<const char*, 10> python_frames{
-    "torch/nn/modules/module.py(1773): _wrapped_call_impl", "torch/nn/modules/module.py(1784): _call_impl",
-    "nn.Module: Linear_3", "torch/nn/modules/linear.py(124): forward", "torchtitan/models/llama3/model.py(214): forward",
-    "<built-in method linear of type object at 0x7f2a31c5e4a0>", "torch/autograd/function.py(305): apply",
+    "torch/nn/modules/module.py(1773): _wrapped_call_impl",
+    "torch/nn/modules/module.py(1784): _call_impl",
+    "nn.Module: Linear_3",
+    "torch/nn/modules/linear.py(124): forward",
+    "torchtitan/models/llama3/model.py(214): forward",
+    "<built-in method linear of type object at 0x7f2a31c5e4a0>",
+    "torch/autograd/function.py(305): apply",
     "torch/distributed/fsdp/_fully_shard/_fsdp_state.py(62): fsdp_hook_wrapper",
-    "torch/_dynamo/eval_frame.py(1005): _fn", "<built-in function len>"};
-constexpr std::array<const char*, 5> runtime_calls{"cudaStreamIsCapturing", "cudaEventQuery", "cudaEventRecordWithFlags",
-                                                   "cudaStreamWaitEvent", "cudaEventRecord"};
+    "torch/_dynamo/eval_frame.py(1005): _fn",
+    "<built-in function len>"};
+constexpr std::array<const char*, 5> runtime_calls{
+    "cudaStreamIsCapturing", "cudaEventQuery", "cudaEventRecordWithFlags", "cudaStreamWaitEvent", "cudaEventRecord"};
 
 }  // namespace
 
@@ -30,16 +35,18 @@ int KinetoCpu::thread_of(const Op& op) const {
 
 std::string KinetoCpu::op_args(const Op& op, const OpPlace& place, int level, bool shapes) const {
   const std::int64_t sequence = 1000 + (op.microbatch + 1) * 1000 + op.layer + 3;
-  std::string text = "\"External id\": " + std::to_string(KinetoEvents::external_id(place, level)) +
-                     ",\"Record function id\": 0, ";
+  std::string text =
+      "\"External id\": " + std::to_string(KinetoEvents::external_id(place, level)) + ",\"Record function id\": 0, ";
   if (op.layer >= -2 && op.microbatch >= 0)
     text += std::string("\"Sequence number\": ") + std::to_string(sequence) +
             ", \"Fwd thread id\": " + (op.phase == Phase::forward ? "0" : "1") + ", ";
   if (shapes) {
     const std::string dims = list_text(std::vector<std::int64_t>{job_.model.seq, job_.model.hidden});
-    text += "\"Concrete Inputs\": [\"\", \"\"], \"Input type\": [\"c10::BFloat16\", \"c10::BFloat16\"], \"Input Strides\": [[" +
-            std::to_string(job_.model.hidden) + ", 1], [1, " + std::to_string(job_.model.hidden) + "]], \"Input Dims\": [" + dims +
-            ", " + dims + "], ";
+    text +=
+        "\"Concrete Inputs\": [\"\", \"\"], \"Input type\": [\"c10::BFloat16\", \"c10::BFloat16\"], \"Input Strides\": "
+        "[[" +
+        std::to_string(job_.model.hidden) + ", 1], [1, " + std::to_string(job_.model.hidden) + "]], \"Input Dims\": [" +
+        dims + ", " + dims + "], ";
   }
   return text + "\"Ev Idx\": " + std::to_string(place.number * 4 + level);
 }
@@ -51,7 +58,8 @@ void KinetoCpu::around_launch(const Op& op, const OpPlace& place) {
     const KernelName& name = name_of(op.kernel);
     const int thread = thread_of(op);
     const std::int64_t start = op.cpu_start + place.shift_ns, end = op.cpu_end + place.shift_ns;
-    const std::int64_t edge = std::max<std::int64_t>(1, (op.launch - op.cpu_start) / 8) / job_.time_grain_ns() * job_.time_grain_ns();
+    const std::int64_t edge =
+        std::max<std::int64_t>(1, (op.launch - op.cpu_start) / 8) / job_.time_grain_ns() * job_.time_grain_ns();
     events_.slice("cpu_op", name.outer_op, thread, start, end, op_args(op, place, 1, false));
     events_.slice("cpu_op", name.inner_op, thread, start + edge, end - edge, op_args(op, place, 2, true));
   }
@@ -64,7 +72,8 @@ void KinetoCpu::communication_ops(const Op& op, const OpPlace& place) {
   const Channel& channel = topology_.channels[static_cast<std::size_t>(instance.channel)];
   const int thread = thread_of(op);
   const std::int64_t start = op.cpu_start + place.shift_ns, end = op.cpu_end + place.shift_ns;
-  const std::int64_t edge = std::max<std::int64_t>(1, (op.launch - op.cpu_start) / 8) / job_.time_grain_ns() * job_.time_grain_ns();
+  const std::int64_t edge =
+      std::max<std::int64_t>(1, (op.launch - op.cpu_start) / 8) / job_.time_grain_ns() * job_.time_grain_ns();
   events_.slice("cpu_op", name.c10d, thread, start, end, op_args(op, place, 1, false));
   std::string args = op_args(op, place, 2, false);
   args += events_.communication_args(op);
@@ -99,8 +108,8 @@ void KinetoCpu::noise(const Op& op, const OpPlace& place) {
 }
 
 /// Shares of a real trace with stacks: about half Python frames, the rest operators and runtime calls.
-void KinetoCpu::noise_event(std::uint64_t chance, std::int64_t start, std::int64_t end, int thread, const OpPlace& place,
-                            int which) {
+void KinetoCpu::noise_event(std::uint64_t chance, std::int64_t start, std::int64_t end, int thread,
+                            const OpPlace& place, int which) {
   const auto kind = chance % 100;
   const auto pick = chance / 100;
   const std::int64_t number = place.number * 64 + which;
@@ -109,35 +118,43 @@ void KinetoCpu::noise_event(std::uint64_t chance, std::int64_t start, std::int64
                   "\"Python parent id\": " + std::to_string(number - 1) + ", \"Python id\": " + std::to_string(number) +
                       ", \"Ev Idx\": " + std::to_string(number));
   } else if (kind < 72) {
-    events_.slice("cpu_op", small_ops[pick % small_ops.size()], thread, start, end,
-                  "\"External id\": " + std::to_string(100'000'000 + number) +
-                      ",\"Record function id\": 0, \"Concrete Inputs\": [\"\", \"\", \"\"], \"Input type\": [\"c10::BFloat16\", "
-                      "\"ScalarList\", \"ScalarList\"], \"Input Strides\": [[" + std::to_string(job_.model.hidden) +
-                      ", 1], [], []], \"Input Dims\": [[" + std::to_string(job_.model.seq) + ", " + std::to_string(job_.model.hidden) +
-                      "], [], []], \"Ev Idx\": " + std::to_string(number));
+    events_.slice(
+        "cpu_op", small_ops[pick % small_ops.size()], thread, start, end,
+        "\"External id\": " + std::to_string(100'000'000 + number) +
+            ",\"Record function id\": 0, \"Concrete Inputs\": [\"\", \"\", \"\"], \"Input type\": [\"c10::BFloat16\", "
+            "\"ScalarList\", \"ScalarList\"], \"Input Strides\": [[" +
+            std::to_string(job_.model.hidden) + ", 1], [], []], \"Input Dims\": [[" + std::to_string(job_.model.seq) +
+            ", " + std::to_string(job_.model.hidden) + "], [], []], \"Ev Idx\": " + std::to_string(number));
   } else {
     const std::int64_t correlation = KinetoEvents::correlation(place) + 1 + which % 63;
-    events_.slice("cuda_runtime", runtime_calls[pick % runtime_calls.size()], thread, start,
-                  end, "\"cbid\": 138, \"correlation\": " + std::to_string(correlation));
-    events_.out << "  {\n    \"ph\": \"f\", \"id\": " << correlation << ", \"pid\": " << events_.process() << ", \"tid\": " << thread
-                << ", \"ts\": " << events_.time(start) << ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\"\n  },\n";
+    events_.slice("cuda_runtime", runtime_calls[pick % runtime_calls.size()], thread, start, end,
+                  "\"cbid\": 138, \"correlation\": " + std::to_string(correlation));
+    events_.out << "  {\n    \"ph\": \"f\", \"id\": " << correlation << ", \"pid\": " << events_.process()
+                << ", \"tid\": " << thread << ", \"ts\": " << events_.time(start)
+                << ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\"\n  },\n";
   }
 }
 
 std::string KinetoCpu::span_name(const Span& span) const {
   const bool megatron = job_.layout == Layout::megatron;
   const auto module = [&] {
-    return span.index >= 0 ? "layers." + std::to_string(span.index) : std::string(span.index == -1 ? "tok_embeddings" : "norm, output");
+    return span.index >= 0 ? "layers." + std::to_string(span.index)
+                           : std::string(span.index == -1 ? "tok_embeddings" : "norm, output");
   };
   switch (span.kind) {
     case Span::forward:
-      return megatron ? "megatron/core/pipeline_parallel/schedules.py(403): forward_step" : "Forward " + std::to_string(span.index);
+      return megatron ? "megatron/core/pipeline_parallel/schedules.py(403): forward_step"
+                      : "Forward " + std::to_string(span.index);
     case Span::backward:
-      return megatron ? "megatron/core/pipeline_parallel/schedules.py(517): backward_step" : "Backward " + std::to_string(span.index);
+      return megatron ? "megatron/core/pipeline_parallel/schedules.py(517): backward_step"
+                      : "Backward " + std::to_string(span.index);
     case Span::weight: return "Weight " + std::to_string(span.index);
     case Span::optimizer:
-      return megatron ? "megatron/core/optimizer/distrib_optimizer.py(2402): step_with_ready_grads" : "Optimizer.step#AdamW.step";
-    case Span::load: return megatron ? "megatron/training/utils.py(471): get_batch_on_this_tp_rank" : "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+      return megatron ? "megatron/core/optimizer/distrib_optimizer.py(2402): step_with_ready_grads"
+                      : "Optimizer.step#AdamW.step";
+    case Span::load:
+      return megatron ? "megatron/training/utils.py(471): get_batch_on_this_tp_rank"
+                      : "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
     case Span::gather: return "FSDP::all_gather (" + module() + ")";
     case Span::reduce: break;
   }
@@ -162,7 +179,8 @@ void KinetoCpu::annotations(const RankStep& step, const OpPlace& place, std::int
     const std::int64_t edge = inner ? 0 : job_.time_grain_ns();
     events_.slice(frame ? "python_function" : "user_annotation", span_name(span), thread,
                   first.cpu_start + place.shift_ns - edge, last.cpu_end + place.shift_ns + edge,
-                  frame ? "\"Python parent id\": 1, \"Python id\": " + std::to_string(2 + s) + ", \"Ev Idx\": " + std::to_string(s)
+                  frame ? "\"Python parent id\": 1, \"Python id\": " + std::to_string(2 + s) +
+                              ", \"Ev Idx\": " + std::to_string(s)
                         : "\"External id\": " + std::to_string(200'000'000 + static_cast<std::int64_t>(s)) +
                               ",\"Record function id\": 0, \"Ev Idx\": " + std::to_string(s));
   }

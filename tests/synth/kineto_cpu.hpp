@@ -6,7 +6,8 @@ namespace synth {
 
 class KinetoCpu {
  public:
-  KinetoCpu(const Job& job, const Topology& topology, const JobRun& run, int rank, double noise_per_op, KinetoEvents& events)
+  KinetoCpu(const Job& job, const Topology& topology, const JobRun& run, int rank, double noise_per_op,
+            KinetoEvents& events)
       : job_(job), topology_(topology), run_(run), rank_(rank), noise_per_op_(noise_per_op), events_(events) {}
 
   /// Operators and noise of one operation on its thread.
@@ -19,7 +20,8 @@ class KinetoCpu {
   std::string op_args(const Op& op, const OpPlace& place, int level, bool shapes) const;
   void communication_ops(const Op& op, const OpPlace& place);
   void noise(const Op& op, const OpPlace& place);
-  void noise_event(std::uint64_t chance, std::int64_t start, std::int64_t end, int thread, const OpPlace& place, int which);
+  void noise_event(std::uint64_t chance, std::int64_t start, std::int64_t end, int thread, const OpPlace& place,
+                   int which);
   std::string span_name(const Span& span) const;
 
   const Job& job_;

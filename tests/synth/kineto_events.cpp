@@ -5,11 +5,16 @@
 namespace synth {
 
 KinetoEvents::KinetoEvents(const Job& job, const Topology& topology, const JobRun& run, int rank, TextFile& text)
-    : out(text), job_(job), topology_(topology), run_(run), rank_(rank), clock_(job, rank),
+    : out(text),
+      job_(job),
+      topology_(topology),
+      run_(run),
+      rank_(rank),
+      clock_(job, rank),
       whole_(job.style == Style::old_names) {}
 
-void KinetoEvents::slice(const char* category, std::string_view name, int thread, std::int64_t start,
-                         std::int64_t end, std::string_view args) {
+void KinetoEvents::slice(const char* category, std::string_view name, int thread, std::int64_t start, std::int64_t end,
+                         std::string_view args) {
   out << "  {\n    \"ph\": \"X\", \"cat\": \"" << category << "\", \"name\": \"" << name << "\", \"pid\": " << process()
       << ", \"tid\": " << thread << ",\n    \"ts\": " << time(start) << ", \"dur\": " << length(start, end)
       << ",\n    \"args\": {\n      " << args << "\n    }\n  },\n";
@@ -24,32 +29,35 @@ void KinetoEvents::launch(const Op& op, const OpPlace& place) {
   const bool own_thread = op.phase == Phase::backward || op.phase == Phase::recompute || op.phase == Phase::weight;
   const int thread = own_thread ? autograd_thread() : process();
   const std::int64_t start = op.launch + place.shift_ns, end = launch_end(op) + place.shift_ns;
-  out << "  {\n    \"ph\": \"X\", \"cat\": \"" << (driver ? "cuda_driver" : "cuda_runtime") << "\", \"name\": \"" << name
-      << "\", \"pid\": " << process() << ", \"tid\": " << thread << ",\n    \"ts\": " << time(start)
+  out << "  {\n    \"ph\": \"X\", \"cat\": \"" << (driver ? "cuda_driver" : "cuda_runtime") << "\", \"name\": \""
+      << name << "\", \"pid\": " << process() << ", \"tid\": " << thread << ",\n    \"ts\": " << time(start)
       << ", \"dur\": " << length(start, end) << ",\n    \"args\": {\n      \"External id\": " << external_id(place, 2)
-      << ",      \"cbid\": " << (driver ? 652 : 211) << ", \"correlation\": " << correlation(place) << "\n    }\n  },\n";
-  out << "  {\n    \"ph\": \"s\", \"id\": " << correlation(place) << ", \"pid\": " << process() << ", \"tid\": " << thread
-      << ", \"ts\": " << time(start) << ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"\n  },\n";
+      << ",      \"cbid\": " << (driver ? 652 : 211) << ", \"correlation\": " << correlation(place)
+      << "\n    }\n  },\n";
+  out << "  {\n    \"ph\": \"s\", \"id\": " << correlation(place) << ", \"pid\": " << process()
+      << ", \"tid\": " << thread << ", \"ts\": " << time(start)
+      << ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"\n  },\n";
 }
 
 void KinetoEvents::kernel_shape(const Op& op) {
   const KernelName& name = name_of(op.kernel);
   const bool communication = op.instance >= 0;
-  const std::int64_t blocks =
-      communication ? 24 : std::clamp<std::int64_t>(op.duration / 400, 1, 65'535);
+  const std::int64_t blocks = communication ? 24 : std::clamp<std::int64_t>(op.duration / 400, 1, 65'535);
   const std::int64_t per_sm = blocks * 1'000'000 / 108;
   const auto micro = [&](std::int64_t value) {  // six decimals
     std::string digits = std::to_string(value % 1'000'000);
     out << value / 1'000'000 << '.' << std::string(6 - digits.size(), '0') << digits;
   };
   out << "      \"registers per thread\": " << name.registers << ",      \"shared memory\": "
-      << (communication ? 103'808 : name.registers > 100 ? 98'304 : 0) << ",      \"blocks per SM\": ";
+      << (communication          ? 103'808
+          : name.registers > 100 ? 98'304
+                                 : 0)
+      << ",      \"blocks per SM\": ";
   micro(per_sm);
   out << ",      \"warps per SM\": ";
   micro(per_sm * name.warps);
   out << ",      \"grid\": [" << blocks << ", 1, 1],      \"block\": [" << name.warps * 32
-      << ", 1, 1],      \"est. achieved occupancy %\": "
-      << std::min<std::int64_t>(100, per_sm * name.warps / 640'000);
+      << ", 1, 1],      \"est. achieved occupancy %\": " << std::min<std::int64_t>(100, per_sm * name.warps / 640'000);
 }
 
 void KinetoEvents::gpu_operation(const Op& op, const OpPlace& place) {
@@ -58,28 +66,31 @@ void KinetoEvents::gpu_operation(const Op& op, const OpPlace& place) {
   const char* name = rocm ? known.rocm : known.cuda;
   if (op.instance >= 0) {
     const CollectiveName& collective = name_of(op.collective);
-    name = rocm ? "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)"
-                : job_.style == Style::old_names ? collective.old_kernel : collective.kernel;
+    name = rocm                             ? "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)"
+           : job_.style == Style::old_names ? collective.old_kernel
+                                            : collective.kernel;
   }
   const int stream = stream_number(op.queue);
   const std::int64_t start = op.start + place.shift_ns, end = op.end + place.shift_ns;
-  out << "  {\n    \"ph\": \"X\", \"cat\": \"" << known.category << "\", \"name\": \"" << name << "\", \"pid\": " << device()
-      << ", \"tid\": " << stream << ",\n    \"ts\": " << time(start) << ", \"dur\": " << length(start, end)
-      << ",\n    \"args\": {\n      \"External id\": " << external_id(place, 2) << ',';
+  out << "  {\n    \"ph\": \"X\", \"cat\": \"" << known.category << "\", \"name\": \"" << name
+      << "\", \"pid\": " << device() << ", \"tid\": " << stream << ",\n    \"ts\": " << time(start)
+      << ", \"dur\": " << length(start, end) << ",\n    \"args\": {\n      \"External id\": " << external_id(place, 2)
+      << ',';
   const bool is_kernel = known.warps > 0;
-  out << (is_kernel ? "      \"queued\": 0, \"device\": " : "      \"device\": ") << device() << ", \"context\": 1,      \"stream\": "
-      << stream << ", \"correlation\": " << correlation(place);
+  out << (is_kernel ? "      \"queued\": 0, \"device\": " : "      \"device\": ") << device()
+      << ", \"context\": 1,      \"stream\": " << stream << ", \"correlation\": " << correlation(place);
   if (is_kernel) {
     out << ",";
     kernel_shape(op);
     if (op.instance >= 0) out << communication_args(op);
   } else {
-    out << ",      \"bytes\": " << op.bytes << ", \"memory bandwidth (GB/s)\": " << op.bytes / std::max<std::int64_t>(1, op.duration)
-        << ".0";
+    out << ",      \"bytes\": " << op.bytes
+        << ", \"memory bandwidth (GB/s)\": " << op.bytes / std::max<std::int64_t>(1, op.duration) << ".0";
   }
   out << "\n    }\n  },\n";
-  out << "  {\n    \"ph\": \"f\", \"id\": " << correlation(place) << ", \"pid\": " << device() << ", \"tid\": " << stream
-      << ", \"ts\": " << time(start) << ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\"\n  },\n";
+  out << "  {\n    \"ph\": \"f\", \"id\": " << correlation(place) << ", \"pid\": " << device()
+      << ", \"tid\": " << stream << ", \"ts\": " << time(start)
+      << ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\"\n  },\n";
 }
 
 void KinetoEvents::gpu_annotation(std::string_view name, int stream, std::int64_t start, std::int64_t end,
@@ -94,8 +105,8 @@ void KinetoEvents::leading_kernel(std::int64_t start, std::int64_t end, int stre
   out << "  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \""
       << (job_.style == Style::old_names ? name.old_kernel : name.kernel) << "\", \"pid\": " << device()
       << ", \"tid\": " << stream << ",\n    \"ts\": " << time(start) << ", \"dur\": " << length(start, end)
-      << ",\n    \"args\": {\n      \"queued\": 0, \"device\": " << device() << ", \"context\": 1,      \"stream\": " << stream
-      << ", \"correlation\": " << 100 + number << "\n    }\n  },\n";
+      << ",\n    \"args\": {\n      \"queued\": 0, \"device\": " << device()
+      << ", \"context\": 1,      \"stream\": " << stream << ", \"correlation\": " << 100 + number << "\n    }\n  },\n";
 }
 
 std::string KinetoEvents::group_ranks(const Group& group) const { return list_text(group.members); }
@@ -106,7 +117,8 @@ std::string KinetoEvents::communication_args(const Op& op) const {
   const Channel& channel = topology_.channels[static_cast<std::size_t>(instance.channel)];
   const Group& group = topology_.groups[static_cast<std::size_t>(channel.group)];
   const auto members = static_cast<int>(group.members.size());
-  const auto position = static_cast<int>(std::find(group.members.begin(), group.members.end(), rank_) - group.members.begin());
+  const auto position =
+      static_cast<int>(std::find(group.members.begin(), group.members.end(), rank_) - group.members.begin());
   const Volume volume = volume_of(job_, instance, members, op.collective, position);
   std::string in_split = "[]", out_split = "[]";
   if (op.collective == Collective::all_to_allv) {
@@ -127,7 +139,8 @@ std::string KinetoEvents::communication_args(const Op& op) const {
     text += ", \"Rank\": " + std::to_string(position) + ", \"Seq\": " + std::to_string(instance.sequence) +
             ", \"Comms Id\": \"" + std::to_string(draw(job_.seed, 51, channel.group)) + "\"";
     if (channel.source >= 0)
-      text += ", \"Src Rank\": " + std::to_string(channel.source) + ", \"Dst Rank\": " + std::to_string(channel.destination);
+      text += ", \"Src Rank\": " + std::to_string(channel.source) +
+              ", \"Dst Rank\": " + std::to_string(channel.destination);
   }
   return text;
 }

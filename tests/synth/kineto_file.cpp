@@ -10,14 +10,21 @@ namespace {
 class KinetoFile {
  public:
   KinetoFile(const Job& job, const Topology& topology, const JobRun& run, const FilePlan& plan, TextFile& out)
-      : job_(job), topology_(topology), run_(run), own_(run.ranks[static_cast<std::size_t>(plan.rank)]), plan_(plan), out_(out),
-        events_(job, topology, run, plan.rank, out), cpu_(job, topology, run, plan.rank, plan.noise_per_op, events_),
+      : job_(job),
+        topology_(topology),
+        run_(run),
+        own_(run.ranks[static_cast<std::size_t>(plan.rank)]),
+        plan_(plan),
+        out_(out),
+        events_(job, topology, run, plan.rank, out),
+        cpu_(job, topology, run, plan.rank, plan.noise_per_op, events_),
         with_gpu_(find_fault(job.faults, "cpu_only", plan.rank) == nullptr) {
     for (int s = plan.first_step; s < plan.end_step; ++s) steps_.push_back(own_.steps[static_cast<std::size_t>(s)]);
     if (const Fault* window = find_fault(job.faults, "window", plan.rank)) {
       steps_.clear();
       for (int s = plan.first_step; s < plan.end_step; ++s)
-        if (window->active(job.first_step + s)) steps_.push_back(own_.steps[static_cast<std::size_t>(s)]), numbers_.push_back(s);
+        if (window->active(job.first_step + s))
+          steps_.push_back(own_.steps[static_cast<std::size_t>(s)]), numbers_.push_back(s);
     } else {
       for (int s = plan.first_step; s < plan.end_step; ++s) numbers_.push_back(s);
     }
@@ -30,7 +37,9 @@ class KinetoFile {
     each_op([&](const Op& op, const OpPlace& place) {
       if (on_autograd_thread(op)) cpu_.around_launch(op, place);
     });
-    each_step([&](const RankStep& step, const OpPlace& place, std::int64_t number) { cpu_.annotations(step, place, number); });
+    each_step([&](const RankStep& step, const OpPlace& place, std::int64_t number) {
+      cpu_.annotations(step, place, number);
+    });
     each_op([&](const Op& op, const OpPlace& place) {
       if (!on_autograd_thread(op)) cpu_.around_launch(op, place);
     });
@@ -73,21 +82,27 @@ class KinetoFile {
     const bool rocm = job_.style == Style::rocm;
     out_ << "\n  {\n    \"schemaVersion\": 1,\n    \"deviceProperties\": [\n";
     for (int d = 0; d < job_.ranks_per_host; ++d) {
-      out_ << "    {\n      \"id\": " << d << ", \"name\": \"" << (rocm ? "AMD Instinct MI300X" : "NVIDIA A100-SXM4-40GB")
+      out_ << "    {\n      \"id\": " << d << ", \"name\": \""
+           << (rocm ? "AMD Instinct MI300X" : "NVIDIA A100-SXM4-40GB")
            << "\", \"totalGlobalMem\": " << std::int64_t{rocm ? 206'141'652'992 : 42'297'786'368}
            << ",\n      \"computeMajor\": " << (rocm ? 9 : 8) << ", \"computeMinor\": " << (rocm ? 4 : 0)
-           << ",\n      \"maxThreadsPerBlock\": 1024, \"maxThreadsPerMultiprocessor\": 2048,\n      \"regsPerBlock\": 65536, \"warpSize\": "
+           << ",\n      \"maxThreadsPerBlock\": 1024, \"maxThreadsPerMultiprocessor\": 2048,\n      \"regsPerBlock\": "
+              "65536, \"warpSize\": "
            << (rocm ? 64 : 32) << ",\n      \"sharedMemPerBlock\": 49152, \"numSms\": " << (rocm ? 304 : 108)
-           << "\n    , \"regsPerMultiprocessor\": 65536, \"sharedMemPerBlockOptin\": 166912, \"sharedMemPerMultiprocessor\": 167936\n    }"
+           << "\n    , \"regsPerMultiprocessor\": 65536, \"sharedMemPerBlockOptin\": 166912, "
+              "\"sharedMemPerMultiprocessor\": 167936\n    }"
            << (d + 1 < job_.ranks_per_host ? ",\n" : "\n");
     }
     out_ << "    ],\n";
-    if (!rocm) out_ << "      \"cupti_version\": 24,\n      \"cuda_runtime_version\": 12060,\n      \"cuda_driver_version\": 12080,\n";
+    if (!rocm)
+      out_ << "      \"cupti_version\": 24,\n      \"cuda_runtime_version\": 12060,\n      \"cuda_driver_version\": "
+              "12080,\n";
     distributed_info();
     out_ << "      \"record_shapes\": 1,\n      \"with_stack\": 1,\n      \"trace_id\": \"";
     char hex[33];
     for (int half = 0; half < 2; ++half)
-      std::snprintf(hex + 16 * half, 17, "%016llX", static_cast<unsigned long long>(draw(job_.seed, 81, plan_.rank, half)));
+      std::snprintf(hex + 16 * half, 17, "%016llX",
+                    static_cast<unsigned long long>(draw(job_.seed, 81, plan_.rank, half)));
     out_ << hex << "\",\n  \"displayTimeUnit\": \"ms\",\n";
     if (events_.clock().base_ns() != 0) out_ << "  \"baseTimeNanoseconds\": " << events_.clock().base_ns() << ",\n";
     out_ << "  \"traceEvents\": [\n";
@@ -95,8 +110,10 @@ class KinetoFile {
 
   void distributed_info() {
     std::int64_t world = job_.mesh.world();
-    if (const Fault* fault = find_fault(job_.faults, "wrong_world", plan_.rank)) world = fault->number("size", world * 2);
-    out_ << "      \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": " << plan_.rank << ", \"world_size\": " << world;
+    if (const Fault* fault = find_fault(job_.faults, "wrong_world", plan_.rank))
+      world = fault->number("size", world * 2);
+    out_ << "      \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": " << plan_.rank
+         << ", \"world_size\": " << world;
     if (job_.style != Style::old_names) {
       std::vector<int> groups;
       for (const int channel : topology_.channel_of[static_cast<std::size_t>(plan_.rank)])
@@ -104,13 +121,14 @@ class KinetoFile {
       std::sort(groups.begin(), groups.end());
       groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
       out_ << ", \"pg_count\": " << groups.size() + 1
-           << ", \"pg_config\": [{\"pg_name\": \"0\", \"pg_desc\": \"default_pg\", \"backend_config\": \"cuda:nccl\", \"pg_size\": "
+           << ", \"pg_config\": [{\"pg_name\": \"0\", \"pg_desc\": \"default_pg\", \"backend_config\": \"cuda:nccl\", "
+              "\"pg_size\": "
            << world << ", \"ranks\": []}";
       for (const int g : groups) {
         const Group& group = topology_.groups[static_cast<std::size_t>(g)];
         out_ << ", {\"pg_name\": \"" << group.name << "\", \"pg_desc\": \"" << group.description
-             << "\", \"backend_config\": \"cuda:nccl\", \"pg_size\": " << group.members.size() << ", \"ranks\": "
-             << list_text(group.members, group.members.size()) << "}";
+             << "\", \"backend_config\": \"cuda:nccl\", \"pg_size\": " << group.members.size()
+             << ", \"ranks\": " << list_text(group.members, group.members.size()) << "}";
       }
       out_ << "], \"nccl_version\": \"2.27.5\"";
     }
@@ -121,8 +139,8 @@ class KinetoFile {
     const Fault* fault = find_fault(job_.faults, "bad_bytes", plan_.rank);
     const std::int64_t start = steps_.empty() ? 0 : steps_.front().cpu_start;
     for (std::int64_t i = 0; fault && i < fault->number("events", 3); ++i)
-      events_.slice("cpu_op", i % 2 == 0 ? "broken \xff\xfe name" : "broken \"quoted\" name", events_.process(), start + i, start + i + 1,
-                    "\"External id\": 1");
+      events_.slice("cpu_op", i % 2 == 0 ? "broken \xff\xfe name" : "broken \"quoted\" name", events_.process(),
+                    start + i, start + i + 1, "\"External id\": 1");
   }
 
   void gpu_side() {
@@ -144,16 +162,16 @@ class KinetoFile {
       std::int64_t start = own_.ops[step.first_op].start, end = start;
       for (std::size_t i = step.first_op; i < step.end_op; ++i)
         if (own_.ops[i].queue == compute_queue) end = std::max(end, own_.ops[i].end);
-      events_.gpu_annotation("ProfilerStep#" + std::to_string(number), stream_number(compute_queue), start + place.shift_ns,
-                             end + place.shift_ns, number % 16);
+      events_.gpu_annotation("ProfilerStep#" + std::to_string(number), stream_number(compute_queue),
+                             start + place.shift_ns, end + place.shift_ns, number % 16);
     });
   }
 
   void name_process(const std::string& pid, const std::string& label, std::int64_t sort) {
     const std::int64_t start = steps_.empty() ? 0 : steps_.front().cpu_start;
     const auto event = [&](const char* name, const std::string& args) {
-      out_ << "  {\n    \"name\": \"" << name << "\", \"ph\": \"M\", \"ts\": " << events_.time(start) << ", \"pid\": " << pid
-           << ", \"tid\": 0,\n    \"args\": {\n      " << args << "\n    }\n  },\n";
+      out_ << "  {\n    \"name\": \"" << name << "\", \"ph\": \"M\", \"ts\": " << events_.time(start)
+           << ", \"pid\": " << pid << ", \"tid\": 0,\n    \"args\": {\n      " << args << "\n    }\n  },\n";
     };
     event("process_name", "\"name\": \"python\"");
     event("process_labels", "\"labels\": \"" + label + "\"");
@@ -162,22 +180,27 @@ class KinetoFile {
 
   void metadata() {
     name_process(std::to_string(events_.process()), "CPU", events_.process());
-    for (int d = 0; d < job_.ranks_per_host; ++d) name_process(std::to_string(d), "GPU " + std::to_string(d), 5'000'000 + d);
+    for (int d = 0; d < job_.ranks_per_host; ++d)
+      name_process(std::to_string(d), "GPU " + std::to_string(d), 5'000'000 + d);
   }
 
   void tail() {
     std::int64_t start = 0, end = 1000;
     if (!steps_.empty()) start = steps_.front().cpu_start - 200'000, end = steps_.back().cpu_end + 200'000;
     const auto stamp = events_.time(start);
-    out_ << "  {\n    \"ph\": \"X\", \"cat\": \"Trace\", \"ts\": " << stamp << ", \"dur\": " << events_.length(start, end)
-         << ",\n    \"pid\": \"Spans\", \"tid\": \"PyTorch Profiler\",\n    \"name\": \"PyTorch Profiler (0)\",\n    \"args\": {\n"
+    out_ << "  {\n    \"ph\": \"X\", \"cat\": \"Trace\", \"ts\": " << stamp
+         << ", \"dur\": " << events_.length(start, end)
+         << ",\n    \"pid\": \"Spans\", \"tid\": \"PyTorch Profiler\",\n    \"name\": \"PyTorch Profiler (0)\",\n    "
+            "\"args\": {\n"
             "      \"Op count\": 0\n    }\n  },\n"
          << "  {\n    \"name\": \"process_sort_index\", \"ph\": \"M\", \"ts\": " << stamp
          << ",\n    \"pid\": \"Spans\", \"tid\": 0,\n    \"args\": {\n      \"sort_index\": 536870912\n    }\n  },\n"
-         << "  {\n    \"name\": \"Iteration Start: PyTorch Profiler\", \"ph\": \"i\", \"s\": \"g\",\n    \"pid\": \"Traces\", \"tid\": "
+         << "  {\n    \"name\": \"Iteration Start: PyTorch Profiler\", \"ph\": \"i\", \"s\": \"g\",\n    \"pid\": "
+            "\"Traces\", \"tid\": "
             "\"Trace PyTorch Profiler\", \"ts\": "
          << stamp << "\n  },\n"
-         << "  {\n    \"name\": \"Record Window End\", \"ph\": \"i\", \"s\": \"g\",\n    \"pid\": \"\", \"tid\": \"\", \"ts\": "
+         << "  {\n    \"name\": \"Record Window End\", \"ph\": \"i\", \"s\": \"g\",\n    \"pid\": \"\", \"tid\": \"\", "
+            "\"ts\": "
          << events_.time(end) << "\n  }\n  ],\n  \"traceName\": \"rank" << plan_.rank << "_trace.json\"\n}";
   }
 

@@ -13,8 +13,13 @@ constexpr double flops_per_s = 156e12, memory_bytes_per_s = 1.1e12;
 }  // namespace
 
 Launcher::Launcher(const Job& job, const Topology& topology, int rank, int step, std::vector<Meeting>& meetings)
-    : job_(job), m_(job.model), rank_(rank), step_(step), place_(place_of(job.mesh, rank)),
-      channels_(topology.channel_of[static_cast<std::size_t>(rank)]), meetings_(meetings),
+    : job_(job),
+      m_(job.model),
+      rank_(rank),
+      step_(step),
+      place_(place_of(job.mesh, rank)),
+      channels_(topology.channel_of[static_cast<std::size_t>(rank)]),
+      meetings_(meetings),
       slowness_(compute_factor(job.faults, rank, step)) {}
 
 std::int32_t Launcher::add(Op op, std::initializer_list<std::int32_t> needs) {
@@ -53,14 +58,15 @@ void Launcher::memory(Kernel kernel, std::int64_t bytes) {
 }
 
 std::int32_t Launcher::communicate(Queue queue, Collective op, std::int64_t in, std::int64_t out, ElementType type,
-                         std::int32_t need, std::int32_t need_too, std::int64_t row) {
+                                   std::int32_t need, std::int32_t need_too, std::int64_t row) {
   Op kernel;
   kernel.kernel = Kernel::communication;
   kernel.queue = static_cast<std::uint8_t>(queue);
   kernel.collective = op;
   kernel.instance = static_cast<std::int32_t>(meetings_.size());
   const std::int32_t channel = channels_[queue];
-  meetings_.push_back({channel, ordinals_[channel]++, op == Collective::recv ? Collective::send : op, type, in, out, row});
+  meetings_.push_back(
+      {channel, ordinals_[channel]++, op == Collective::recv ? Collective::send : op, type, in, out, row});
   return add(kernel, {need, need_too});
 }
 

@@ -28,36 +28,49 @@ void write_card(const Job& job) {
   out << "version: 1\ndescription: planted job of ccl-synth, seed " << static_cast<std::int64_t>(job.seed)
       << "\nworkload:\n  model:\n    phase: " << (job.style == Style::inference ? "inference" : "training")
       << "\n    moe: " << (a.experts > 0 ? "true" : "false") << "\n    model_family: " << a.name << "-" << a.flavor
-      << "\n    precision: bf16\n    epochs: 1\n    iteration: " << job.steps << "\n    model_arch:\n      num_params: " << a.parameters()
-      << "\n      num_params_embedding: " << a.embedding_parameters() << "\n      num_params_active: " << a.parameters_active()
-      << "\n      num_layers: " << a.layers << "\n      num_heads: " << a.heads << "\n      head_dim: " << a.head_dim()
-      << "\n      num_kv_heads: " << a.kv_heads << "\n      hidden_size: " << a.hidden << "\n      intermediate_size: " << a.ffn
-      << "\n      vocab_size: " << a.vocab << "\n      num_experts: " << a.experts << "\n      num_experts_per_tok: "
-      << (a.experts > 0 ? a.top_k : 0) << "\n  data:\n    batch_size: " << a.local_batch * job.microbatches * m.dp_replicate * m.dp_shard
-      << "\n    batch_size_scope: global\n    seq_len: " << a.seq << "\n    dataset: planted\n  hardware:\n    network_topo:\n"
-      << "      topology: slingshot\n      bandwidth_gbps: [200, 2400]\n    xpu_spec:\n      type: GPU\n      model: nvidia_a100_40gb\n"
-      << "      total_count: " << m.world() << "\n      count_per_node: " << job.ranks_per_host << "\n      memory_gb: 40\n"
+      << "\n    precision: bf16\n    epochs: 1\n    iteration: " << job.steps
+      << "\n    model_arch:\n      num_params: " << a.parameters()
+      << "\n      num_params_embedding: " << a.embedding_parameters()
+      << "\n      num_params_active: " << a.parameters_active() << "\n      num_layers: " << a.layers
+      << "\n      num_heads: " << a.heads << "\n      head_dim: " << a.head_dim()
+      << "\n      num_kv_heads: " << a.kv_heads << "\n      hidden_size: " << a.hidden
+      << "\n      intermediate_size: " << a.ffn << "\n      vocab_size: " << a.vocab
+      << "\n      num_experts: " << a.experts << "\n      num_experts_per_tok: " << (a.experts > 0 ? a.top_k : 0)
+      << "\n  data:\n    batch_size: " << a.local_batch * job.microbatches * m.dp_replicate * m.dp_shard
+      << "\n    batch_size_scope: global\n    seq_len: " << a.seq
+      << "\n    dataset: planted\n  hardware:\n    network_topo:\n"
+      << "      topology: slingshot\n      bandwidth_gbps: [200, 2400]\n    xpu_spec:\n      type: GPU\n      model: "
+         "nvidia_a100_40gb\n"
+      << "      total_count: " << m.world() << "\n      count_per_node: " << job.ranks_per_host
+      << "\n      memory_gb: 40\n"
       << "Model-executor:\n  framework:\n    name: " << (job.layout == Layout::megatron ? "megatron-lm" : "torchtitan")
-      << "\n  model_plan_parallelization:\n    dp_replicate: " << m.dp_replicate << "\n    dp_shard: " << m.dp_shard << "\n    tp: " << m.tp
-      << "\n    pp: " << m.pp << "\n    cp: " << m.cp << "\n    ep: " << m.ep << "\n    pp_mb: " << a.local_batch
-      << "\n  communication_library:\n    name: NCCL\n    version: 2.27.5\nmetric_source:\n  traces:\n    - kineto_trace\n";
+      << "\n  model_plan_parallelization:\n    dp_replicate: " << m.dp_replicate << "\n    dp_shard: " << m.dp_shard
+      << "\n    tp: " << m.tp << "\n    pp: " << m.pp << "\n    cp: " << m.cp << "\n    ep: " << m.ep
+      << "\n    pp_mb: " << a.local_batch
+      << "\n  communication_library:\n    name: NCCL\n    version: 2.27.5\nmetric_source:\n  traces:\n    - "
+         "kineto_trace\n";
   out.close();
 }
 
 void write_toml(const Job& job) {
   const Mesh& m = job.mesh;
   TextFile out(job.output + "/train_config.toml", false);
-  out << "[job]\ndump_folder = \"./outputs\"\ndescription = \"planted job\"\n\n[model]\nname = \"" << job.model.name << "\"\nflavor = \""
-      << job.model.flavor << "\"\n\n[training]\nlocal_batch_size = " << job.model.local_batch * job.microbatches
+  out << "[job]\ndump_folder = \"./outputs\"\ndescription = \"planted job\"\n\n[model]\nname = \"" << job.model.name
+      << "\"\nflavor = \"" << job.model.flavor
+      << "\"\n\n[training]\nlocal_batch_size = " << job.model.local_batch * job.microbatches
       << "\nseq_len = " << job.model.seq << "\nsteps = " << job.first_step + job.steps
-      << "\nmixed_precision_param = \"bfloat16\"  # activations and gathered parameters\nmixed_precision_reduce = \"float32\"\n\n"
-      << "[parallelism]\ndata_parallel_replicate_degree = " << m.dp_replicate << "\ndata_parallel_shard_degree = " << m.dp_shard
-      << "\nfsdp_reshard_after_forward = \"" << (job.data_parallel == DataParallel::fsdp_always_reshard ? "always" : "default")
-      << "\"\ntensor_parallel_degree = " << m.tp << "\npipeline_parallel_degree = " << m.pp << "\npipeline_parallel_schedule = \""
-      << name_of(job.schedule) << "\"\npipeline_parallel_microbatch_size = " << job.model.local_batch
-      << "\ncontext_parallel_degree = " << m.cp << "\nexpert_parallel_degree = " << m.ep
-      << "\n\n[profiling]\nenable_profiling = true\nsave_traces_folder = \"profile_traces\"\nprofile_freq = " << job.first_step + job.steps
-      << "\nprofiler_active = " << job.steps << "\n\n[activation_checkpoint]\nmode = \"" << (job.recompute ? "full" : "none") << "\"\n";
+      << "\nmixed_precision_param = \"bfloat16\"  # activations and gathered parameters\nmixed_precision_reduce = "
+         "\"float32\"\n\n"
+      << "[parallelism]\ndata_parallel_replicate_degree = " << m.dp_replicate
+      << "\ndata_parallel_shard_degree = " << m.dp_shard << "\nfsdp_reshard_after_forward = \""
+      << (job.data_parallel == DataParallel::fsdp_always_reshard ? "always" : "default")
+      << "\"\ntensor_parallel_degree = " << m.tp << "\npipeline_parallel_degree = " << m.pp
+      << "\npipeline_parallel_schedule = \"" << name_of(job.schedule)
+      << "\"\npipeline_parallel_microbatch_size = " << job.model.local_batch << "\ncontext_parallel_degree = " << m.cp
+      << "\nexpert_parallel_degree = " << m.ep
+      << "\n\n[profiling]\nenable_profiling = true\nsave_traces_folder = \"profile_traces\"\nprofile_freq = "
+      << job.first_step + job.steps << "\nprofiler_active = " << job.steps << "\n\n[activation_checkpoint]\nmode = \""
+      << (job.recompute ? "full" : "none") << "\"\n";
   out.close();
 }
 
@@ -66,8 +79,9 @@ void write_groups(const Job& job) {
   const Topology topology = make_topology(job.mesh, job.ranks_per_host, Naming::megatron);
   const Mesh& m = job.mesh;
   TextFile out(job.output + "/unique_parallel_groups_20260101_000000.txt", false);
-  out << "MEGATRON PARALLEL CONFIGURATION\n" << std::string(60, '=') << "\nTimestamp: 20260101_000000\nTP Size: " << m.tp
-      << "\nPP Size: " << m.pp << "\nCP Size: " << m.cp << "\nEP Size: " << m.ep << "\nWorld Size: " << m.world()
+  out << "MEGATRON PARALLEL CONFIGURATION\n"
+      << std::string(60, '=') << "\nTimestamp: 20260101_000000\nTP Size: " << m.tp << "\nPP Size: " << m.pp
+      << "\nCP Size: " << m.cp << "\nEP Size: " << m.ep << "\nWorld Size: " << m.world()
       << "\nGlobal Batch Size: " << job.model.local_batch * job.microbatches * m.dp_replicate * m.dp_shard << "\n\n";
   const auto section = [&](const char* title, const char* dimension) {
     out << title << "\n" << std::string(40, '-') << "\n";
@@ -93,7 +107,8 @@ void write_groups(const Job& job) {
 /// What a serving benchmark leaves behind.
 void write_bench(const Job& job) {
   TextFile out(job.output + "/bench_results.jsonl", false);
-  out << "{\"model\": \"" << job.model.name << "\", \"median_ttft_ms\": 41.5, \"median_tpot_ms\": 9.25, \"mean_ttft_ms\": 43.0, "
+  out << "{\"model\": \"" << job.model.name
+      << "\", \"median_ttft_ms\": 41.5, \"median_tpot_ms\": 9.25, \"mean_ttft_ms\": 43.0, "
       << "\"mean_tpot_ms\": 9.5, \"total_output_tokens\": 4096, \"duration\": 12.5}\n";
   out.close();
 }
@@ -120,12 +135,13 @@ std::string trace_path(const Job& job, int rank, int, int until) {
       break;
     case Layout::megatron:
       std::snprintf(number, sizeof number, "%04d", rank);
-      path = path / ("iteration_" + iteration) / (std::string("rank_") + number + "_iter_" + iteration + ".pt.trace" + ending);
+      path = path / ("iteration_" + iteration) /
+             (std::string("rank_") + number + "_iter_" + iteration + ".pt.trace" + ending);
       break;
     case Layout::ccl_bench: path = path / ("kineto_trace_" + std::to_string(rank) + ending); break;
     case Layout::flat:
-      path = path / ("host" + std::to_string(rank / job.ranks_per_host) + "_" + std::to_string(30'000 + rank) + ".1790000000." +
-                     std::to_string(rank) + ".pt.trace" + ending);
+      path = path / ("host" + std::to_string(rank / job.ranks_per_host) + "_" + std::to_string(30'000 + rank) +
+                     ".1790000000." + std::to_string(rank) + ".pt.trace" + ending);
       break;
   }
   fs::create_directories(path.parent_path());

@@ -33,8 +33,8 @@ std::int64_t write_traces(const Job& job, const Topology& topology, const JobRun
 
 int make_traces(const Options& options) {
   const Job& job = options.job;
-  const Topology topology =
-      make_topology(job.mesh, job.ranks_per_host, job.layout == Layout::megatron ? Naming::megatron : Naming::torchtitan);
+  const Topology topology = make_topology(job.mesh, job.ranks_per_host,
+                                          job.layout == Layout::megatron ? Naming::megatron : Naming::torchtitan);
   const JobRun run = simulate(job, topology);
   write_companions(job);
   const std::int64_t bytes = write_traces(job, topology, run);
@@ -42,8 +42,26 @@ int make_traces(const Options& options) {
   write_truth(job, topology, run, truth);
   std::size_t operations = 0;
   for (const RankRun& rank : run.ranks) operations += rank.ops.size();
-  std::printf("%s: %d ranks, %zu GPU operations, %.1f MB of trace text; truth in %s\n", job.output.c_str(), job.mesh.world(),
-              operations, static_cast<double>(bytes) / 1e6, truth.c_str());
+  std::printf("%s: %d ranks, %zu GPU operations, %.1f MB of trace text; truth in %s\n", job.output.c_str(),
+              job.mesh.world(), operations, static_cast<double>(bytes) / 1e6, truth.c_str());
+  return 0;
+}
+
+/// The simulated steps over and over until the file has its size: for measuring speed.
+int make_big_file(Options& options) {
+  Job& job = options.job;
+  const Topology topology = make_topology(job.mesh, job.ranks_per_host, Naming::torchtitan);
+  const JobRun run = simulate(job, topology);
+  FilePlan plan;
+  plan.end_step = job.steps;
+  if (job.megabytes_per_rank > 0) plan.noise_per_op = noise_for_size(job, topology, run, plan);
+  const auto once = static_cast<double>(write_kineto(job, topology, run, plan));
+  job.repeat = std::max(1, static_cast<int>(options.big_gigabytes * 1e9 / once + 0.5));
+  plan.path = options.big_file;
+  const std::int64_t bytes = write_kineto(job, topology, run, plan);
+  std::printf("%s: %.3f GB of trace text, %d steps, %zu GPU operations\n", plan.path.c_str(),
+              static_cast<double>(bytes) / 1e9, job.repeat * job.steps,
+              run.ranks[0].ops.size() * static_cast<std::size_t>(job.repeat));
   return 0;
 }
 
@@ -56,7 +74,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     resolve(options);
-    return make_traces(options);
+    return options.big_file.empty() ? make_traces(options) : make_big_file(options);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::invalid_argument& error) {

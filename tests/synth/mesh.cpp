@@ -46,20 +46,20 @@ class TopologyBuilder {
          ranks_along(rank, mesh_.tp, [](Place& p, int i) { p.tp = i; }));
     const Place own = place_of(mesh_, rank);
     const int first = (own.dp_shard * mesh_.cp + own.cp) / mesh_.ep * mesh_.ep;
-    join(rank, ep_queue, "mesh_ep", "EXPERT_MODEL_PARALLEL_GROUP", "ep", ranks_along(rank, mesh_.ep, [&](Place& p, int i) {
-           p.dp_shard = (first + i) / mesh_.cp, p.cp = (first + i) % mesh_.cp;
-         }));
+    join(rank, ep_queue, "mesh_ep", "EXPERT_MODEL_PARALLEL_GROUP", "ep",
+         ranks_along(rank, mesh_.ep,
+                     [&](Place& p, int i) { p.dp_shard = (first + i) / mesh_.cp, p.cp = (first + i) % mesh_.cp; }));
   }
 
   void join(int rank, Queue queue, const char* torchtitan, const char* megatron, const char* dimension,
             std::vector<int> members) {
     if (members.size() < 2) return;
     const std::string description = naming_ == Naming::torchtitan ? torchtitan : megatron;
-    auto [at, is_new] = channels_.try_emplace({queue, members.front(), -1}, static_cast<int>(topology_.channels.size()));
+    auto [at, is_new] =
+        channels_.try_emplace({queue, members.front(), -1}, static_cast<int>(topology_.channels.size()));
     if (is_new) {
       Group group{std::to_string(topology_.groups.size() + 1), description, dimension, members, false};
-      for (int member : members)
-        group.across_hosts |= member / ranks_per_host_ != members.front() / ranks_per_host_;
+      for (int member : members) group.across_hosts |= member / ranks_per_host_ != members.front() / ranks_per_host_;
       topology_.channels.push_back(
           {static_cast<int>(topology_.groups.size()), -1, -1, static_cast<int>(members.size())});
       topology_.groups.push_back(std::move(group));
@@ -98,8 +98,8 @@ class TopologyBuilder {
     return static_cast<std::size_t>(topology_.channels[static_cast<std::size_t>(channel)].group);
   }
   int pair(int whole, Queue direction, int source, int destination) {
-    auto [at, is_new] =
-        channels_.try_emplace({direction + queue_count, source, destination}, static_cast<int>(topology_.channels.size()));
+    auto [at, is_new] = channels_.try_emplace({direction + queue_count, source, destination},
+                                              static_cast<int>(topology_.channels.size()));
     if (is_new) topology_.channels.push_back({static_cast<int>(group_of(whole)), source, destination, 2});
     return at->second;
   }

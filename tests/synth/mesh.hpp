@@ -22,9 +22,19 @@ int rank_at(const Mesh& mesh, const Place& place);
 
 /// The queues of one GPU. Each communicator has its own, as NCCL gives it; a send and a receive direction too.
 enum Queue {
-  compute_queue, tp_queue, fsdp_queue, replicate_queue, ep_queue, pp_queue,
-  forward_send_queue, forward_receive_queue, backward_send_queue, backward_receive_queue,
-  ring_send_queue, ring_receive_queue, queue_count
+  compute_queue,
+  tp_queue,
+  fsdp_queue,
+  replicate_queue,
+  ep_queue,
+  pp_queue,
+  forward_send_queue,
+  forward_receive_queue,
+  backward_send_queue,
+  backward_receive_queue,
+  ring_send_queue,
+  ring_receive_queue,
+  queue_count
 };
 int stream_number(int queue);
 

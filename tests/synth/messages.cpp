@@ -60,8 +60,8 @@ std::int64_t wire_bytes(const Job& job, const Instance& instance, int members, C
     case Collective::all_gather:
     case Collective::reduce_scatter: return payload * (members - 1) / members;
     case Collective::all_to_allv:
-      return payload - rows_between(job, instance, members, position, position) * instance.row_elements *
-                           size_of(instance.type);
+      return payload -
+             rows_between(job, instance, members, position, position) * instance.row_elements * size_of(instance.type);
     case Collective::send:
     case Collective::recv: break;  // a message counts on both ends
   }
@@ -81,7 +81,8 @@ std::int64_t transfer_ns(const Job& job, const Topology& topology, const Instanc
   const Collective op = channel.source >= 0 ? Collective::send : instance.op;
   std::int64_t wire = 0;
   for (int position = 0; position < (op == Collective::all_to_allv ? count : 1); ++position)
-    wire = std::max(wire, wire_bytes(job, instance, count, op, volume_of(job, instance, count, op, position), position));
+    wire =
+        std::max(wire, wire_bytes(job, instance, count, op, volume_of(job, instance, count, op, position), position));
   double ns = static_cast<double>(wire) / (across ? across_bytes_per_s : inside_bytes_per_s) * 1e9;
   ns += (across ? across_latency_ns : inside_latency_ns) * (1 + 0.25 * std::log2(static_cast<double>(count)));
   ns *= 1 + 0.04 * fraction(draw(job.seed, 72, instance.channel, instance.sequence));

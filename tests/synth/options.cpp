@@ -17,8 +17,12 @@ Value pick(const std::string& what, const std::string& name, const std::map<std:
 
 void set_mesh(Mesh& mesh, std::string text) {
   mesh = {};
-  const std::map<std::string, int Mesh::*> parts{{"pp", &Mesh::pp}, {"dp_replicate", &Mesh::dp_replicate}, {"dp_shard", &Mesh::dp_shard},
-                                                 {"cp", &Mesh::cp}, {"tp", &Mesh::tp}, {"ep", &Mesh::ep}};
+  const std::map<std::string, int Mesh::*> parts{{"pp", &Mesh::pp},
+                                                 {"dp_replicate", &Mesh::dp_replicate},
+                                                 {"dp_shard", &Mesh::dp_shard},
+                                                 {"cp", &Mesh::cp},
+                                                 {"tp", &Mesh::tp},
+                                                 {"ep", &Mesh::ep}};
   while (!text.empty()) {
     const auto comma = text.find(',');
     const std::string pair = text.substr(0, comma);
@@ -39,14 +43,17 @@ void over(const std::optional<From>& value, To& target) {
 void describe_options(CLI::App& app, Options& o) {
   std::string presets;
   for (const auto& name : preset_names()) presets += (presets.empty() ? "" : ", ") + name;
-  app.description("Writes the profiler traces of a simulated training job, and truth.json: what must be found in them.");
+  app.description(
+      "Writes the profiler traces of a simulated training job, and truth.json: what must be found in them.");
   app.footer("Faults (--fault KIND:key=value,...):\n" + describe_faults() +
              "\nExamples:\n  ccl-synth --preset tiny -o demo --seed 1\n"
-             "  ccl-synth --preset node -o big --mb-per-rank 1000 --repeat 20\n"
-             "  ccl-synth -o t --mesh pp=4,dp_shard=2 --layers 8 --microbatches 8 --schedule zb --fault slow_rank:rank=3,factor=1.5,from=6\n");
+             "  ccl-synth --big trace.json --gb 5\n"
+             "  ccl-synth -o t --mesh pp=4,dp_shard=2 --layers 8 --microbatches 8 --schedule zb --fault "
+             "slow_rank:rank=3,factor=1.5,from=6\n");
   app.add_option("--preset", o.preset, "starting point: " + presets)->capture_default_str()->group("Job");
   app.add_option("--seed", o.seed, "every random number follows from it")->capture_default_str()->group("Job");
-  app.add_option("--mesh", o.mesh, "pp=..,dp_replicate=..,dp_shard=..,cp=..,tp=..,ep=.. (those left out are 1)")->group("Job");
+  app.add_option("--mesh", o.mesh, "pp=..,dp_replicate=..,dp_shard=..,cp=..,tp=..,ep=.. (those left out are 1)")
+      ->group("Job");
   app.add_option("--steps", o.steps, "steps in the traces")->group("Job");
   app.add_option("--first-step", o.first_step, "number of the first ProfilerStep")->group("Job");
   app.add_option("--steps-per-iteration", o.steps_per_iteration, "steps per iteration_N folder (0: all)")->group("Job");
@@ -74,7 +81,12 @@ void describe_options(CLI::App& app, Options& o) {
   app.add_option("--jitter", o.jitter_ratio, "of compute times, as a ratio")->group("Machine");
   app.add_option("--fault", o.faults, "plant a fault, see below; may be repeated")->group("Machine");
   app.add_flag("--no-faults", o.no_faults, "drop the faults of the preset")->group("Machine");
-  app.add_option("-o,--output", o.output, "folder to write")->required()->group("Files");
+  auto* folder = app.add_option_group("Output", "one of these is needed");
+  folder->add_option("-o,--output", o.output, "folder to write");
+  folder->add_option("--big", o.big_file,
+                     "instead: one large trace file, rank 0 of the preset, without truth (preset: node)");
+  folder->require_option(1);
+  app.add_option("--gb", o.big_gigabytes, "text in the --big file, in GB")->capture_default_str()->group("Files");
   app.add_option("--truth", o.truth, "where truth.json goes (default: in the folder)")->group("Files");
   app.add_option("--mb-per-rank", o.mb_per_rank, "text per rank and repeat, filled up with CPU events")->group("Files");
   app.add_option("--repeat", o.repeat, "write the simulated steps this many times, shifted")->group("Files");
@@ -86,13 +98,15 @@ void describe_options(CLI::App& app, Options& o) {
 }
 
 void resolve(Options& o) {
+  if (!o.big_file.empty() && o.preset == "tiny") o.preset = "node";
   Job job = preset(o.preset);
   job.seed = o.seed;
   job.output = o.output;
   if (o.no_faults) job.faults.clear();
   if (!o.mesh.empty()) set_mesh(job.mesh, o.mesh);
   over(o.steps, job.steps), over(o.first_step, job.first_step), over(o.steps_per_iteration, job.steps_per_iteration);
-  over(o.layers, job.model.layers), over(o.hidden, job.model.hidden), over(o.ffn, job.model.ffn), over(o.heads, job.model.heads);
+  over(o.layers, job.model.layers), over(o.hidden, job.model.hidden), over(o.ffn, job.model.ffn),
+      over(o.heads, job.model.heads);
   over(o.kv_heads, job.model.kv_heads), over(o.vocab, job.model.vocab), over(o.seq, job.model.seq);
   over(o.local_batch, job.model.local_batch), over(o.experts, job.model.experts);
   over(o.microbatches, job.microbatches), over(o.chunks, job.chunks), over(o.ranks_per_host, job.ranks_per_host);
@@ -104,22 +118,35 @@ void resolve(Options& o) {
   job.fine_kernels = (job.fine_kernels || o.fine) && !o.coarse;
   job.gzip = (job.gzip || o.gzip) && !o.plain;
   if (!o.schedule.empty())
-    job.schedule = pick<Schedule>("schedule", o.schedule, {{"gpipe", Schedule::gpipe}, {"1f1b", Schedule::one_f_one_b},
-                                                           {"interleaved", Schedule::interleaved}, {"zb", Schedule::zero_bubble}});
+    job.schedule = pick<Schedule>("schedule", o.schedule,
+                                  {{"gpipe", Schedule::gpipe},
+                                   {"1f1b", Schedule::one_f_one_b},
+                                   {"interleaved", Schedule::interleaved},
+                                   {"zb", Schedule::zero_bubble}});
   if (!o.tensor_parallel.empty())
-    job.tensor_parallel = pick<TensorParallel>("tensor parallelism", o.tensor_parallel,
-                                               {{"sequence", TensorParallel::sequence_parallel}, {"allreduce", TensorParallel::all_reduce}});
+    job.tensor_parallel = pick<TensorParallel>(
+        "tensor parallelism", o.tensor_parallel,
+        {{"sequence", TensorParallel::sequence_parallel}, {"allreduce", TensorParallel::all_reduce}});
   if (!o.data_parallel.empty())
     job.data_parallel = pick<DataParallel>("data parallelism", o.data_parallel,
-                                           {{"fsdp", DataParallel::fsdp}, {"fsdp-always", DataParallel::fsdp_always_reshard},
+                                           {{"fsdp", DataParallel::fsdp},
+                                            {"fsdp-always", DataParallel::fsdp_always_reshard},
                                             {"distopt", DataParallel::distributed_optimizer}});
   if (!o.style.empty())
-    job.style = pick<Style>("style", o.style, {{"standard", Style::standard}, {"seq", Style::sequence}, {"old", Style::old_names},
-                                               {"rocm", Style::rocm}, {"inference", Style::inference}});
+    job.style = pick<Style>("style", o.style,
+                            {{"standard", Style::standard},
+                             {"seq", Style::sequence},
+                             {"old", Style::old_names},
+                             {"rocm", Style::rocm},
+                             {"inference", Style::inference}});
   if (!o.layout.empty())
-    job.layout = pick<Layout>("layout", o.layout, {{"torchtitan", Layout::torchtitan}, {"megatron", Layout::megatron},
-                                                   {"ccl-bench", Layout::ccl_bench}, {"flat", Layout::flat}});
-  if (!o.format.empty()) job.format = pick<Format>("format", o.format, {{"kineto", Format::kineto}, {"nsys", Format::nsys}});
+    job.layout = pick<Layout>("layout", o.layout,
+                              {{"torchtitan", Layout::torchtitan},
+                               {"megatron", Layout::megatron},
+                               {"ccl-bench", Layout::ccl_bench},
+                               {"flat", Layout::flat}});
+  if (!o.format.empty())
+    job.format = pick<Format>("format", o.format, {{"kineto", Format::kineto}, {"nsys", Format::nsys}});
   for (const std::string& text : o.faults) job.faults.push_back(parse_fault(text));
   check(job);
   o.job = std::move(job);

@@ -32,7 +32,7 @@ Job node() {
   job.mesh = {1, 1, 8, 1, 1, 1};
   job.model = llama3_8b();
   job.model.local_batch = 2;
-  job.steps = 4, job.ranks_per_host = 8;
+  job.steps = 4, job.microbatches = 5, job.ranks_per_host = 8;
   job.fine_kernels = true;
   job.megabytes_per_rank = 55;
   return job;
@@ -67,9 +67,9 @@ Job preset(const std::string& name) {
   } else if (name == "perlmutter-256") {
     job = perlmutter({4, 1, 16, 1, 4, 1}, 32, 5, 8, 20);
   } else if (name == "perlmutter-1024") {
-    job = perlmutter({4, 2, 32, 1, 4, 1}, 16, 3, 8, 4);
+    job = perlmutter({4, 2, 32, 1, 4, 1}, 16, 2, 8, 4);
   } else if (name == "perlmutter-6144") {
-    job = perlmutter({8, 4, 48, 1, 4, 1}, 8, 2, 8, 0.5);
+    job = perlmutter({8, 4, 48, 1, 4, 1}, 8, 2, 4, 0.5);
     job.tensor_parallel = TensorParallel::all_reduce;
   } else {
     throw std::invalid_argument("unknown preset '" + name + "'");
@@ -81,7 +81,8 @@ Job preset(const std::string& name) {
 void check(const Job& job) {
   const Mesh& m = job.mesh;
   const auto fail = [](const std::string& why) { throw std::invalid_argument(why); };
-  if (m.pp < 1 || m.dp_replicate < 1 || m.dp_shard < 1 || m.cp < 1 || m.tp < 1 || m.ep < 1) fail("mesh sizes start at 1");
+  if (m.pp < 1 || m.dp_replicate < 1 || m.dp_shard < 1 || m.cp < 1 || m.tp < 1 || m.ep < 1)
+    fail("mesh sizes start at 1");
   if (m.sharded() % m.ep != 0) fail("ep must divide dp_shard * cp");
   if (m.ep > 1 && job.model.experts % m.ep != 0) fail("ep must divide the number of experts");
   if (m.ep > 1 && job.model.experts == 0) fail("ep > 1 needs --experts");

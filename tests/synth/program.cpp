@@ -18,8 +18,8 @@ class ProgramBuilder : Launcher {
 
   Program build() {
     span(Span::load, 0, 0, [&] { load_batch(); });
-    for (const Action& action :
-         order_of_work(job_.schedule, place_.pp, job_.mesh.pp, job_.microbatches, job_.virtual_stages() / job_.mesh.pp)) {
+    for (const Action& action : order_of_work(job_.schedule, place_.pp, job_.mesh.pp, job_.microbatches,
+                                              job_.virtual_stages() / job_.mesh.pp)) {
       microbatch_ = static_cast<std::int16_t>(action.microbatch);
       if (action.work == Work::forward) forward(action);
       if (action.work == Work::backward) backward(action);
@@ -104,7 +104,8 @@ class ProgramBuilder : Launcher {
   void exchange_tokens() {
     if (channels_[ep_queue] < 0) return;
     const std::int64_t elements = tokens_ * m_.top_k * m_.hidden / job_.mesh.tp;
-    pending_ = communicate(ep_queue, Collective::all_to_allv, elements, elements, activations_, last_compute_, -1, m_.hidden);
+    pending_ =
+        communicate(ep_queue, Collective::all_to_allv, elements, elements, activations_, last_compute_, -1, m_.hidden);
   }
 
   // --- forward -----------------------------------------------------------------------------------------------
@@ -132,7 +133,8 @@ class ProgramBuilder : Launcher {
   /// After a forward the parameters are given back, but the last module is used again at once.
   void release(const std::vector<Unit>& units) {
     for (const Unit& unit : units)
-      if (unit.kind != Unit::output || job_.data_parallel == DataParallel::fsdp_always_reshard) gathered_.erase(unit.index);
+      if (unit.kind != Unit::output || job_.data_parallel == DataParallel::fsdp_always_reshard)
+        gathered_.erase(unit.index);
   }
 
   void forward_unit(const Unit& unit) {
@@ -189,7 +191,8 @@ class ProgramBuilder : Launcher {
 
   bool reduces_now(const Action& action) const {
     const bool apart = job_.schedule == Schedule::zero_bubble;
-    return (action.work == Work::weight || !apart) && (reduces_every_microbatch() || action.microbatch == job_.microbatches - 1);
+    return (action.work == Work::weight || !apart) &&
+           (reduces_every_microbatch() || action.microbatch == job_.microbatches - 1);
   }
 
   void backward(const Action& action) {

@@ -39,8 +39,7 @@ std::vector<Action> zero_bubble(int stage, int stages, int microbatches) {
   int weights = 0;
   for (const Action& action : one_f_one_b(stage, stages, microbatches, 1)) {
     actions.push_back(action);
-    if (action.work == Work::backward && action.microbatch >= stage)
-      actions.push_back({Work::weight, weights++, 0});
+    if (action.work == Work::backward && action.microbatch >= stage) actions.push_back({Work::weight, weights++, 0});
   }
   while (weights < microbatches) actions.push_back({Work::weight, weights++, 0});
   return actions;

@@ -17,7 +17,9 @@ constexpr std::int64_t kernel_gap_ns = 900;        // between two kernels of one
 class Simulator {
  public:
   Simulator(const Job& job, const Topology& topology)
-      : job_(job), topology_(topology), ranks_(static_cast<std::size_t>(job.mesh.world())),
+      : job_(job),
+        topology_(topology),
+        ranks_(static_cast<std::size_t>(job.mesh.world())),
         sequences_(topology.groups.size() + topology.channels.size(), 0) {
     run_.ranks.resize(ranks_.size());
     for (std::size_t r = 0; r < ranks_.size(); ++r)

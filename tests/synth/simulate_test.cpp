@@ -1,6 +1,7 @@
 // Properties every simulated job must have, over schedules, meshes and many small random jobs.
-#include <gtest/gtest.h>
+#include "simulate.hpp"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,7 +10,6 @@
 
 #include "kineto_file.hpp"
 #include "random.hpp"
-#include "simulate.hpp"
 #include "truth_values.hpp"
 
 namespace synth {
@@ -46,7 +46,8 @@ Job random_job(std::uint64_t seed) {
 
 Topology topology_of(const Job& job) { return make_topology(job.mesh, job.ranks_per_host, Naming::torchtitan); }
 
-const Op& op_of(const Job& job, const JobRun& run, const Instance& instance, std::pair<std::int32_t, std::int32_t> member) {
+const Op& op_of(const Job& job, const JobRun& run, const Instance& instance,
+                std::pair<std::int32_t, std::int32_t> member) {
   const RankRun& own = run.ranks[static_cast<std::size_t>(member.first)];
   const RankStep& step = own.steps[static_cast<std::size_t>(instance.step - job.first_step)];
   return own.ops[step.first_op + static_cast<std::size_t>(member.second)];

@@ -50,7 +50,8 @@ TextFile& TextFile::append_long(std::string_view text) {
 
 void TextFile::flush() {
   std::size_t count = used_;
-  if (limit_ >= 0) count = static_cast<std::size_t>(std::clamp<std::int64_t>(limit_ - flushed_, 0, static_cast<std::int64_t>(used_)));
+  if (limit_ >= 0)
+    count = static_cast<std::size_t>(std::clamp<std::int64_t>(limit_ - flushed_, 0, static_cast<std::int64_t>(used_)));
   bool good = true;
   if (gzip_ && count > 0) good = gzwrite(gzip_, buffer_.get(), static_cast<unsigned>(count)) == static_cast<int>(count);
   if (plain_) good = std::fwrite(buffer_.get(), 1, count, plain_) == count;

@@ -41,7 +41,8 @@ class TextFile {
   TextFile& operator<<(char c) { return *this << std::string_view(&c, 1); }
   TextFile& operator<<(std::int64_t value) {
     make_room(24);
-    used_ = static_cast<std::size_t>(std::to_chars(buffer_.get() + used_, buffer_.get() + capacity, value).ptr - buffer_.get());
+    used_ = static_cast<std::size_t>(std::to_chars(buffer_.get() + used_, buffer_.get() + capacity, value).ptr -
+                                     buffer_.get());
     return *this;
   }
   TextFile& operator<<(int value) { return *this << std::int64_t{value}; }

@@ -71,20 +71,24 @@ class TruthWriter {
     for (int rank = 0; rank < world(); ++rank)
       for (int s = 0; s < job_.steps; ++s)
         if (is_visible(job_, rank, job_.first_step + s))
-          visit(rank, job_.first_step + s, run_.ranks[static_cast<std::size_t>(rank)].steps[static_cast<std::size_t>(s)]);
+          visit(rank, job_.first_step + s,
+                run_.ranks[static_cast<std::size_t>(rank)].steps[static_cast<std::size_t>(s)]);
   }
 
   void about() {
     const Mesh& m = job_.mesh;
     std::vector<int> present, missing;
     for (int rank = 0; rank < world(); ++rank) (is_missing(job_.faults, rank) ? missing : present).push_back(rank);
-    out_ << "{\"version\": 1, \"seed\": " << static_cast<std::int64_t>(job_.seed) << ", \"preset\": \"" << job_.preset << "\",\n"
-         << "\"mesh\": {\"pp\": " << m.pp << ", \"dp_replicate\": " << m.dp_replicate << ", \"dp_shard\": " << m.dp_shard
-         << ", \"cp\": " << m.cp << ", \"tp\": " << m.tp << ", \"ep\": " << m.ep << "}, \"world_size\": " << world()
-         << ",\n\"present_ranks\": " << list_text(present, present.size()) << ", \"missing_ranks\": " << list_text(missing, missing.size())
-         << ",\n\"first_step\": " << job_.first_step << ", \"steps\": " << job_.steps << ", \"microbatches\": " << job_.microbatches
+    out_ << "{\"version\": 1, \"seed\": " << static_cast<std::int64_t>(job_.seed) << ", \"preset\": \"" << job_.preset
+         << "\",\n"
+         << "\"mesh\": {\"pp\": " << m.pp << ", \"dp_replicate\": " << m.dp_replicate
+         << ", \"dp_shard\": " << m.dp_shard << ", \"cp\": " << m.cp << ", \"tp\": " << m.tp << ", \"ep\": " << m.ep
+         << "}, \"world_size\": " << world() << ",\n\"present_ranks\": " << list_text(present, present.size())
+         << ", \"missing_ranks\": " << list_text(missing, missing.size()) << ",\n\"first_step\": " << job_.first_step
+         << ", \"steps\": " << job_.steps << ", \"microbatches\": " << job_.microbatches
          << ", \"repeat\": " << job_.repeat << ", \"ranks_per_host\": " << job_.ranks_per_host
-         << ", \"tokens_per_step\": " << job_.model.local_batch * job_.model.seq * job_.microbatches * m.dp_replicate * m.dp_shard
+         << ", \"tokens_per_step\": "
+         << job_.model.local_batch * job_.model.seq * job_.microbatches * m.dp_replicate * m.dp_shard
          << ",\n\"parameters\": " << job_.model.parameters() << ", \"end_skew_ns\": " << job_.end_skew_ns
          << ", \"peers_named\": " << (job_.style == Style::sequence ? "true" : "false");
   }
@@ -102,7 +106,8 @@ class TruthWriter {
     for (const Fault& fault : job_.faults) {
       std::string text;
       for (const auto& [key, value] : fault.values) text += (text.empty() ? "" : ",") + key + "=" + value;
-      table.row(fault.kind, fault.number("rank", -1), fault.number("from", -1), std::to_string(fault.ratio("factor", 0)), text);
+      table.row(fault.kind, fault.number("rank", -1), fault.number("from", -1),
+                std::to_string(fault.ratio("factor", 0)), text);
     }
   }
 
@@ -115,53 +120,61 @@ class TruthWriter {
   }
 
   void rank_steps() {
-    Table table(out_, "rank_steps",
-                R"(["rank","step","cpu_start_ns","cpu_end_ns","gpu_start_ns","gpu_end_ns","compute_ns","communication_ns",)"
-                R"("overlap_ns","exposed_ns","memory_only_ns","idle_ns","busy_ns","kernels_count","communication_count",)"
-                R"("gpu_events_count","communication_sum_ns"])");
+    Table table(
+        out_, "rank_steps",
+        R"(["rank","step","cpu_start_ns","cpu_end_ns","gpu_start_ns","gpu_end_ns","compute_ns","communication_ns",)"
+        R"("overlap_ns","exposed_ns","memory_only_ns","idle_ns","busy_ns","kernels_count","communication_count",)"
+        R"("gpu_events_count","communication_sum_ns"])");
     each_visible_step([&](int rank, int number, const RankStep& step) {
       const FileClock& clock = clocks_[static_cast<std::size_t>(rank)];
       const Budget b = budget_of(run_.ranks[static_cast<std::size_t>(rank)], step, clock);
-      table.row(rank, number, clock.file_ns(step.cpu_start), clock.file_ns(step.cpu_end), b.gpu_start, b.gpu_end, b.compute,
-                b.communication, b.overlap, b.exposed(), b.memory_only, b.idle, b.busy, b.kernels, b.communication_kernels,
-                b.gpu_events, b.communication_sum);
+      table.row(rank, number, clock.file_ns(step.cpu_start), clock.file_ns(step.cpu_end), b.gpu_start, b.gpu_end,
+                b.compute, b.communication, b.overlap, b.exposed(), b.memory_only, b.idle, b.busy, b.kernels,
+                b.communication_kernels, b.gpu_events, b.communication_sum);
     });
   }
 
   void traffic() {
-    Table table(out_, "traffic",
-                R"(["rank","step","dimension","op","calls_count","in_bytes","out_bytes","payload_bytes","wire_bytes","sum_ns"])");
+    Table table(
+        out_, "traffic",
+        R"(["rank","step","dimension","op","calls_count","in_bytes","out_bytes","payload_bytes","wire_bytes","sum_ns"])");
     each_visible_step([&](int rank, int number, const RankStep& step) {
-      for (const auto& [key, t] : traffic_of(job_, topology_, run_, rank, step, clocks_[static_cast<std::size_t>(rank)]))
-        table.row(rank, number, key.first, key.second, t.calls, t.in_bytes, t.out_bytes, t.payload_bytes, t.wire_bytes, t.sum_ns);
+      for (const auto& [key, t] :
+           traffic_of(job_, topology_, run_, rank, step, clocks_[static_cast<std::size_t>(rank)]))
+        table.row(rank, number, key.first, key.second, t.calls, t.in_bytes, t.out_bytes, t.payload_bytes, t.wire_bytes,
+                  t.sum_ns);
     });
   }
 
   void collectives() {
-    std::vector<std::vector<Blame>> blame(static_cast<std::size_t>(world()), std::vector<Blame>(static_cast<std::size_t>(job_.steps)));
+    std::vector<std::vector<Blame>> blame(static_cast<std::size_t>(world()),
+                                          std::vector<Blame>(static_cast<std::size_t>(job_.steps)));
     {
-      Table table(out_, "collectives",
-                  R"(["instance","step","group","op","sequence","dtype","transfer_ns","lag_ns","first_rank","last_rank",)"
-                  R"("delay_ns","wait_sum_ns","tie","members_seen","start_spread_ns","end_spread_ns","start_spread_file_ns",)"
-                  R"("source_rank","destination_rank"])");
+      Table table(
+          out_, "collectives",
+          R"(["instance","step","group","op","sequence","dtype","transfer_ns","lag_ns","first_rank","last_rank",)"
+          R"("delay_ns","wait_sum_ns","tie","members_seen","start_spread_ns","end_spread_ns","start_spread_file_ns",)"
+          R"("source_rank","destination_rank"])");
       for (std::size_t i = 0; i < run_.instances.size(); ++i) {
         const Instance& instance = run_.instances[i];
         const Channel& channel = topology_.channels[static_cast<std::size_t>(instance.channel)];
         const Words w = words_of(job_, run_, instance, clocks_);
         if (is_symmetric(instance.op) && w.ranks.size() > 1) count(instance, w, blame);
         if (!job_.full_truth || w.ranks.empty()) continue;
-        table.row(i, instance.step, channel.group, text_of(instance.op), instance.sequence, name_of(instance.type), w.transfer, w.lag,
-                  w.first_rank, w.last_rank, w.delay, w.wait_sum, w.tie, w.ranks.size(), w.start_spread, w.end_spread,
-                  w.start_spread_file, channel.source, channel.destination);
+        table.row(i, instance.step, channel.group, text_of(instance.op), instance.sequence, name_of(instance.type),
+                  w.transfer, w.lag, w.first_rank, w.last_rank, w.delay, w.wait_sum, w.tie, w.ranks.size(),
+                  w.start_spread, w.end_spread, w.start_spread_file, channel.source, channel.destination);
       }
     }
-    Table table(out_, "blame",
-                R"(["rank","step","blame_ns","blamed_wait_ns","wait_ns","times_last_count","times_first_count","instances_count"])");
+    Table table(
+        out_, "blame",
+        R"(["rank","step","blame_ns","blamed_wait_ns","wait_ns","times_last_count","times_first_count","instances_count"])");
     for (std::size_t rank = 0; rank < blame.size(); ++rank)
       for (std::size_t s = 0; s < blame[rank].size(); ++s) {
         const Blame& b = blame[rank][s];
         if (b.instances > 0)
-          table.row(rank, job_.first_step + static_cast<int>(s), b.blame, b.blamed_wait, b.wait, b.times_last, b.times_first, b.instances);
+          table.row(rank, job_.first_step + static_cast<int>(s), b.blame, b.blamed_wait, b.wait, b.times_last,
+                    b.times_first, b.instances);
       }
   }
 
@@ -182,12 +195,13 @@ class TruthWriter {
     Table table(out_, "periods", R"(["without_fault","step","period_ns"])");
     const auto list = [&](int which, const JobRun& run) {
       const auto periods = step_periods(run);
-      for (std::size_t s = 0; s < periods.size(); ++s) table.row(which, job_.first_step + static_cast<int>(s), periods[s]);
+      for (std::size_t s = 0; s < periods.size(); ++s)
+        table.row(which, job_.first_step + static_cast<int>(s), periods[s]);
     };
     list(-1, run_);
     const auto changes_time = [](const Fault& fault) {
-      return fault.kind == "slow_rank" || fault.kind == "late_launch" || fault.kind == "slow_link" || fault.kind == "slow_host" ||
-             fault.kind == "gc_pause";
+      return fault.kind == "slow_rank" || fault.kind == "late_launch" || fault.kind == "slow_link" ||
+             fault.kind == "slow_host" || fault.kind == "gc_pause";
     };
     for (std::size_t f = 0; f < job_.faults.size(); ++f) {
       if (!changes_time(job_.faults[f]) || !job_.full_truth) continue;
@@ -199,7 +213,8 @@ class TruthWriter {
 
   /// Per pipeline and step, true clock: window from the first forward to the last backward compute kernel.
   void pipelines() {
-    Table table(out_, "pipelines", R"(["pipeline","step","stage","rank","window_ns","bubble_ns","pp_wait_ns","idle_ns"])");
+    Table table(out_, "pipelines",
+                R"(["pipeline","step","stage","rank","window_ns","bubble_ns","pp_wait_ns","idle_ns"])");
     if (job_.mesh.pp < 2) return;
     for (const Group& group : topology_.groups)
       if (group.dimension == "pp")
@@ -212,7 +227,8 @@ class TruthWriter {
       for (const Op& op : ops_of(rank, s)) {
         if (op.instance >= 0) continue;
         if (op.phase == Phase::forward && (from == 0 || op.start < from)) from = op.start;
-        if (op.phase == Phase::backward || op.phase == Phase::weight || op.phase == Phase::recompute) until = std::max(until, op.end);
+        if (op.phase == Phase::backward || op.phase == Phase::weight || op.phase == Phase::recompute)
+          until = std::max(until, op.end);
       }
     for (std::size_t stage = 0; stage < group.members.size(); ++stage) {
       std::vector<std::pair<std::int64_t, std::int64_t>> working, anything;
@@ -224,7 +240,8 @@ class TruthWriter {
         if (!waits) working.push_back(piece);
       }
       const std::int64_t bubble = until - from - length_of(working), idle = until - from - length_of(anything);
-      table.row(group.name, job_.first_step + static_cast<int>(s), stage, group.members[stage], until - from, bubble, bubble - idle, idle);
+      table.row(group.name, job_.first_step + static_cast<int>(s), stage, group.members[stage], until - from, bubble,
+                bubble - idle, idle);
     }
   }
 
@@ -242,7 +259,8 @@ class TruthWriter {
   }
 
   void kernels() {
-    Table table(out_, "kernels", R"(["rank","step","correlation","phase","microbatch","layer","start_ns","end_ns","launch_ns"])");
+    Table table(out_, "kernels",
+                R"(["rank","step","correlation","phase","microbatch","layer","start_ns","end_ns","launch_ns"])");
     std::size_t count = 0;
     for (const RankRun& rank : run_.ranks) count += rank.ops.size();
     if (!job_.full_truth || count > most_kernels_listed) return;
@@ -251,8 +269,8 @@ class TruthWriter {
       const FileClock& clock = clocks_[static_cast<std::size_t>(rank)];
       for (std::size_t i = step.first_op; i < step.end_op; ++i) {
         const Op& op = own.ops[i];
-        table.row(rank, number, KinetoEvents::correlation({0, static_cast<std::int64_t>(i)}), text_of(op.phase), op.microbatch, op.layer,
-                  clock.file_ns(op.start), clock.file_ns(op.end), clock.file_ns(op.launch));
+        table.row(rank, number, KinetoEvents::correlation({0, static_cast<std::int64_t>(i)}), text_of(op.phase),
+                  op.microbatch, op.layer, clock.file_ns(op.start), clock.file_ns(op.end), clock.file_ns(op.launch));
       }
     });
   }

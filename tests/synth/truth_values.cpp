@@ -96,7 +96,8 @@ std::map<std::pair<std::string, std::string>, Traffic> traffic_of(const Job& job
     const Channel& channel = topology.channels[static_cast<std::size_t>(instance.channel)];
     const Group& group = topology.groups[static_cast<std::size_t>(channel.group)];
     const auto members = static_cast<int>(group.members.size());
-    const auto position = static_cast<int>(std::find(group.members.begin(), group.members.end(), rank) - group.members.begin());
+    const auto position =
+        static_cast<int>(std::find(group.members.begin(), group.members.end(), rank) - group.members.begin());
     const Volume volume = volume_of(job, instance, members, op.collective, position);
     Traffic& row = rows[{group.dimension, text_of(op.collective)}];
     ++row.calls;

@@ -27,13 +27,13 @@ bool is_visible(const Job& job, int rank, int step);
 
 /// One collective as the visible members' files tell it. Durations are those in the files.
 struct Words {
-  std::vector<int> ranks;                // visible members, ascending
-  std::vector<std::int64_t> durations;   // of each
+  std::vector<int> ranks;               // visible members, ascending
+  std::vector<std::int64_t> durations;  // of each
   std::int64_t transfer = 0, lag = 0, delay = 0, wait_sum = 0;
   int last_rank = -1, first_rank = -1;
   bool tie = false;
-  std::int64_t start_spread = 0, end_spread = 0;            // true clock
-  std::int64_t start_spread_file = 0;                       // file clocks
+  std::int64_t start_spread = 0, end_spread = 0;  // true clock
+  std::int64_t start_spread_file = 0;             // file clocks
 };
 Words words_of(const Job& job, const JobRun& run, const Instance& instance, const std::vector<FileClock>& clocks);
 

@@ -13,9 +13,30 @@ enum class Phase : std::uint8_t { forward, backward, weight, recompute, optimize
 const char* text_of(Phase phase);
 
 enum class Kernel : std::uint8_t {
-  gemm, gemm_input_grad, gemm_weight_grad, attention, attention_grad, norm, norm_grad, rope, silu, silu_grad, add,
-  embedding, embedding_grad, loss, loss_grad, router, permute, norm_reduce, clip, adam, gather_copy,
-  copy_to_device, clear, communication
+  gemm,
+  gemm_input_grad,
+  gemm_weight_grad,
+  attention,
+  attention_grad,
+  norm,
+  norm_grad,
+  rope,
+  silu,
+  silu_grad,
+  add,
+  embedding,
+  embedding_grad,
+  loss,
+  loss_grad,
+  router,
+  permute,
+  norm_reduce,
+  clip,
+  adam,
+  gather_copy,
+  copy_to_device,
+  clear,
+  communication
 };
 
 enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_allv, send, recv };
@@ -27,11 +48,11 @@ inline std::int64_t size_of(ElementType type) { return type == ElementType::floa
 
 struct Op {
   std::int64_t cpu_start = 0, launch = 0, cpu_end = 0;
-  std::int64_t start = 0, end = 0;   // on the GPU
-  std::int64_t duration = 0;         // of compute; bytes / rate for copies
-  std::int32_t instance = -1;        // communication only
+  std::int64_t start = 0, end = 0;       // on the GPU
+  std::int64_t duration = 0;             // of compute; bytes / rate for copies
+  std::int32_t instance = -1;            // communication only
   std::int32_t needs[3] = {-1, -1, -1};  // operations of the same rank and step that must have ended
-  std::int32_t bytes = 0;            // copies only
+  std::int32_t bytes = 0;                // copies only
   std::int16_t microbatch = -1, layer = -1;
   Kernel kernel = Kernel::gemm;
   std::uint8_t queue = compute_queue;
@@ -44,8 +65,8 @@ struct Instance {
   std::int32_t channel = 0, step = 0, sequence = 0;  // sequence: of the communicator, from the job's start
   Collective op = Collective::all_reduce;            // send for a pair
   ElementType type = ElementType::bfloat16;
-  std::int64_t in_elements = 0, out_elements = 0;    // one member; all_to_allv: see Splits
-  std::int64_t row_elements = 0;                     // all_to_allv
+  std::int64_t in_elements = 0, out_elements = 0;  // one member; all_to_allv: see Splits
+  std::int64_t row_elements = 0;                   // all_to_allv
   std::int64_t last_arrival = 0;
   std::vector<std::pair<std::int32_t, std::int32_t>> members;  // (rank, its op), in order of arrival
 };
