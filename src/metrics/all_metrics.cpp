@@ -18,6 +18,7 @@ std::unique_ptr<Metric> variability();
 std::unique_ptr<Metric> sm();
 std::unique_ptr<Metric> traffic_window();
 std::unique_ptr<Metric> clock();
+std::unique_ptr<Metric> training_phases();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -40,6 +41,7 @@ constexpr MakeMetric registered[] = {
     sm,
     traffic_window,
     clock,
+    training_phases,
     timeline,
 };
 // clang-format on

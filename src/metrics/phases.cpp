@@ -1,6 +1,7 @@
 #include "metrics/phases.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace ccl {
@@ -41,25 +42,26 @@ Evidence gather(const RankTrace& trace, const SliceRules& rules) {
   return out;
 }
 
-/// What the slices around a launch say, or other.
+/// What the slices around a launch and its thread say; nothing if only its time can tell.
 class PhaseOfLaunch {
  public:
   PhaseOfLaunch(const RankTrace& trace, const LaunchContext& context, const SliceRules& rules, const Evidence& evidence)
       : trace_(trace), context_(context), rules_(rules), evidence_(evidence) {}
 
-  Phase operator()(std::size_t event) const {
-    Phase found = Phase::other;
+  std::optional<Phase> operator()(std::size_t event) const {
+    std::optional<Phase> found;
     context_.find(trace_, event, [&](const CpuSlice& slice) { return decides(slice, found); });
-    if (found == Phase::other && evidence_.autograd[trace_.events.launch_thread[event]]) return Phase::backward;
+    if (!found && evidence_.autograd[trace_.events.launch_thread[event]]) return Phase::backward;
     return found;
   }
 
  private:
-  bool decides(const CpuSlice& slice, Phase& found) const {
+  bool decides(const CpuSlice& slice, std::optional<Phase>& found) const {
     const std::string_view rule = rules_.of(slice);
     if (rule == "recompute" || repeats_forward(slice, rule)) return found = Phase::recompute, true;
     if (rule == "backward") return found = Phase::backward, true;
     if (rule == "grad_clip") return found = Phase::grad_clip, true;
+    if (rule == "data_loading") return found = Phase::other, true;
     if (rule != "optimizer") return false;
     const std::string_view name = trace_.strings.text(slice.name);
     if (evidence_.exact_optimizer && !is_optimizer_step(name) && !is_zero_grad(name)) return false;
@@ -81,8 +83,7 @@ class PhaseOfLaunch {
 }  // namespace
 
 std::string_view to_text(Phase phase) {
-  static constexpr std::string_view names[] = {"forward",   "recompute", "backward",
-                                               "grad_clip", "optimizer", "other"};
+  static constexpr std::string_view names[] = {"forward", "recompute", "backward", "grad_clip", "optimizer", "other"};
   return names[static_cast<std::size_t>(phase)];
 }
 
@@ -109,10 +110,13 @@ TracePhases trace_phases(const RankTrace& trace, const LaunchContext& context, c
   const auto step_of = [&](std::size_t i) {
     return events.step[i] < 0 ? trace.steps.size() : static_cast<std::size_t>(events.step[i]);
   };
+  std::vector<bool> by_time(events.size());
   const PhaseOfLaunch phase_of(trace, context, rules, evidence);
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (events.launch_ns[i] == absent_ns) continue;
-    const Phase phase = out.by_event[i] = phase_of(i);
+    const std::optional<Phase> phase = phase_of(i);
+    by_time[i] = !phase;
+    if (phase) out.by_event[i] = *phase;
     if (phase == Phase::backward || phase == Phase::recompute)
       backward_ns[step_of(i)] = std::max(backward_ns[step_of(i)], events.launch_ns[i]);
   }
@@ -123,7 +127,7 @@ TracePhases trace_phases(const RankTrace& trace, const LaunchContext& context, c
   }
   for (std::size_t i = 0; i < events.size(); ++i) {
     const std::size_t step = step_of(i);
-    if (out.by_event[i] != Phase::other || events.launch_ns[i] == absent_ns || backward_ns[step] == absent_ns) continue;
+    if (!by_time[i] || backward_ns[step] == absent_ns) continue;
     if (events.launch_ns[i] < backward_ns[step])
       out.by_event[i] = Phase::forward;
     else if (optimizer_ns[step] != absent_ns && events.launch_ns[i] < optimizer_ns[step])

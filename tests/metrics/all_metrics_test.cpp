@@ -36,6 +36,9 @@ SmallRun synthetic_run() {
     for (std::int64_t step = 0; step < 3; ++step) {
       const std::int64_t t = step * 10000;
       builder.step(step, t, t + 9000);
+      builder.slice(SliceKind::user_annotation, "FSDP::all_gather (layers.1)", t + 150, t + 300);
+      builder.slice(SliceKind::user_annotation, "Optimizer.step#AdamW.step", t + 8400, t + 8900);
+      builder.slice(SliceKind::runtime, "cudaDeviceSynchronize", t + 8950, t + 8960);
       builder.stream(7).kernel("gemm", t + some(100), some(4000)).shape(0.5F, 8, 25).copy("Memcpy HtoD", 64, t + 5000, some(500));
       builder.stream(8).collective(CollectiveOp::all_gather, "dp", 6 * some(1000), t + 200 + some(50), some(2000));
       builder.collective(CollectiveOp::all_to_allv, rank < 3 ? "tp0" : "tp1", 3 * some(500), t + 3000, some(900));
