@@ -19,6 +19,7 @@ std::unique_ptr<Metric> sm();
 std::unique_ptr<Metric> traffic_window();
 std::unique_ptr<Metric> clock();
 std::unique_ptr<Metric> training_phases();
+std::unique_ptr<Metric> cpu_overhead();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -42,6 +43,7 @@ constexpr MakeMetric registered[] = {
     traffic_window,
     clock,
     training_phases,
+    cpu_overhead,
     timeline,
 };
 // clang-format on
