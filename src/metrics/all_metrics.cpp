@@ -20,6 +20,7 @@ std::unique_ptr<Metric> traffic_window();
 std::unique_ptr<Metric> clock();
 std::unique_ptr<Metric> training_phases();
 std::unique_ptr<Metric> cpu_overhead();
+std::unique_ptr<Metric> token_to_expert_assignment();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -44,6 +45,7 @@ constexpr MakeMetric registered[] = {
     clock,
     training_phases,
     cpu_overhead,
+    token_to_expert_assignment,
     timeline,
 };
 // clang-format on
