@@ -21,6 +21,7 @@ std::unique_ptr<Metric> clock();
 std::unique_ptr<Metric> training_phases();
 std::unique_ptr<Metric> cpu_overhead();
 std::unique_ptr<Metric> token_to_expert_assignment();
+std::unique_ptr<Metric> fsdp();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -46,6 +47,7 @@ constexpr MakeMetric registered[] = {
     training_phases,
     cpu_overhead,
     token_to_expert_assignment,
+    fsdp,
     timeline,
 };
 // clang-format on
