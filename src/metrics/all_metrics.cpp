@@ -22,6 +22,7 @@ std::unique_ptr<Metric> training_phases();
 std::unique_ptr<Metric> cpu_overhead();
 std::unique_ptr<Metric> token_to_expert_assignment();
 std::unique_ptr<Metric> fsdp();
+std::unique_ptr<Metric> hardware_saturation();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -48,6 +49,7 @@ constexpr MakeMetric registered[] = {
     cpu_overhead,
     token_to_expert_assignment,
     fsdp,
+    hardware_saturation,
     timeline,
 };
 // clang-format on

@@ -7,16 +7,11 @@
 #include <fmt/format.h>
 
 #include "metrics/hardware.hpp"
+#include "metrics/model_flops.hpp"
 #include "metrics/step_tokens.hpp"
 
 namespace ccl {
 namespace {
-
-struct Model {
-  std::string missing;
-  double parameters = 0, embedding = 0, attention_width = 0, layers = 0;
-  std::string inputs;
-};
 
 struct Mfu {
   static MetricInfo info() {
@@ -43,7 +38,7 @@ struct Mfu {
     const TokenRate rate = token_rate(tables.of<StepTime>(), context);
     if (!rate.missing.empty()) return out.absent(rate.missing);
     const std::string& convention = context.config.mfu_convention;
-    const Model model = model_of(context.workload, convention);
+    const ModelSize model = model_size(context.workload, convention);
     if (!model.missing.empty()) return out.absent(model.missing);
     const Hardware hardware = find_hardware(context);
     const std::string type = peak_of(context.workload);
@@ -83,55 +78,6 @@ struct Mfu {
   static std::string precision_note(const Workload& workload) {
     if (!workload.precision) return "; the precision is not stated";
     return workload.precision.value->find("8") != std::string::npos ? "; an FP8 run against the bf16 peak" : "";
-  }
-
-  static std::string shown(const char* name, double value, const std::string& source) {
-    return fmt::format("{} {:.10g} ({})", name, value, source);
-  }
-
-  static Model model_of(const Workload& w, const std::string& convention) {
-    Model out;
-    const Sourced<double>& parameters = w.parameters_active ? w.parameters_active : w.parameters;
-    const bool width = (w.heads && w.head_dim) || w.hidden_size;
-    const bool embedding = w.parameters_embedding || (w.vocab_size && w.hidden_size);
-    std::string missing;
-    const auto need = [&](bool known, const char* what) {
-      if (!known) missing += std::string(missing.empty() ? "" : ", ") + what;
-    };
-    need(bool(parameters), "number of parameters");
-    need(bool(w.layers), "number of layers");
-    need(width, "heads and head size");
-    need(embedding || convention == "palm", "embedding parameters");
-    if (!missing.empty()) {
-      out.missing = "unknown model size: " + missing + " (give --card)";
-      return out;
-    }
-    out.parameters = *parameters.value;
-    out.layers = static_cast<double>(*w.layers.value);
-    out.inputs = shown("N", out.parameters, parameters.source);
-    if (w.parameters_embedding) {
-      out.embedding = *w.parameters_embedding.value;
-      out.inputs += ", " + shown("N_embedding", out.embedding, w.parameters_embedding.source);
-    } else if (embedding) {
-      out.embedding = static_cast<double>(*w.vocab_size.value * *w.hidden_size.value);
-      out.inputs += ", " + shown("N_embedding", out.embedding, "derived: vocabulary x hidden size");
-    }
-    out.inputs += ", " + shown("L", out.layers, w.layers.source);
-    if (w.heads && w.head_dim) {
-      out.attention_width = static_cast<double>(*w.heads.value * *w.head_dim.value);
-      out.inputs += ", " + shown("H x Q", out.attention_width, w.heads.source);
-    } else {
-      out.attention_width = static_cast<double>(*w.hidden_size.value);
-      out.inputs += ", " + shown("H x Q", out.attention_width, "derived: hidden size");
-    }
-    return out;
-  }
-
-  static double flops_per_token(const Model& model, const std::string& convention, double seq_len, const Workload& w) {
-    const double matrices = model.parameters - (convention == "palm" ? 0 : model.embedding);
-    const double attention = (convention == "megatron" ? 6 : 12) * model.layers * model.attention_width * seq_len;
-    const bool inference = w.phase && *w.phase.value == "inference";
-    return inference ? (6 * matrices + attention) / 3 : 6 * matrices + attention;
   }
 
   static std::vector<ColumnSpec<StepLength>> columns(double step_flops, double whole_peak) {
