@@ -13,7 +13,7 @@ Job llama(Mesh mesh) {
   Job job = preset("node");
   job.fine_kernels = false;
   job.mesh = mesh;
-  job.steps = 1;
+  job.steps = 1, job.microbatches = 1;
   job.model.local_batch = 1;
   job.model.seq = 1024;
   return job;
