@@ -57,7 +57,9 @@ struct Fsdp {
     const auto copies = pooled_ratio(
         rows, [](const Row& row) { return row.copy_ns; }, period);
     const auto stalled = pooled_ratio(
-        rows, [](const Row& row) { return row.stall_ns; }, [](const Row& row) { return row.gather_ns; });
+        rows, [](const Row& row) { return row.stall_ns; }, [](const Row& row) { return row.matched_gather_ns; });
+    const auto hidden = pooled_ratio(
+        rows, [](const Row& row) { return row.hidden_ns; }, [](const Row& row) { return row.gather_ns; });
     const auto stalled_inner = pooled_ratio(
         rows, [](const Row& row) { return row.inner_stall_ns; }, [](const Row& row) { return row.inner_gather_ns; });
     std::int64_t gathers = 0, early = 0, unmatched = 0, self_ns = 0;
@@ -73,14 +75,20 @@ struct Fsdp {
     out.value("prefetch_efficiency_ratio", 1 - stalled.value, "1 - stall / all-gather time, all all-gathers");
     out.value("prefetch_efficiency_inner_ratio", 1 - stalled_inner.value,
               "the same without the first all-gather of forward and of backward, which nothing can hide");
+    out.value("gather_hidden_ratio", hidden.value, "part of the all-gather time that lies under compute");
     out.value("gathers_count", static_cast<double>(gathers), "all-gathers launched in FSDP slices");
     out.value("prefetched_count", static_cast<double>(early), "of them launched before the earlier work ran out");
     out.value("unmatched_count", static_cast<double>(unmatched), "of them without a copy-out, in no efficiency");
     out.value("cpu_self_ns", static_cast<double>(self_ns), "self time of FSDP slices, all ranks and steps");
-    add_line(out.page, "FSDP",
-             "overhead " + percent(overhead.value) + " of the step period" + span_over_ranks(overhead) +
-                 "; prefetch hides " + percent(1 - stalled.value) + " of the all-gathers (" +
-                 percent(1 - stalled_inner.value) + " without the first ones)");
+    std::string prefetch = "no all-gather in FSDP slices";
+    if (gathers > 0)
+      prefetch = percent(hidden.value) + " of the all-gathers lie under compute, prefetch efficiency " +
+                 (stalled.ranks_count == 0 ? "unknown (no copy-out slices)"
+                                           : percent(1 - stalled.value) + " (" + percent(1 - stalled_inner.value) +
+                                                 " without the first ones)");
+    add_line(
+        out.page, "FSDP",
+        "overhead " + percent(overhead.value) + " of the step period" + span_over_ranks(overhead) + "; " + prefetch);
     std::vector<std::string> lines;
     for (const Row& row : rows)
       lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
@@ -148,11 +156,12 @@ struct Fsdp {
         ++row.gathers_count;
         if (gather.prefetched) ++row.prefetched_count;
         row.hidden_ns += gather.hidden_ns;
+        row.gather_ns += length;
         if (gather.stall_ns < 0) {
           ++row.unmatched_count;
           continue;
         }
-        row.gather_ns += length;
+        row.matched_gather_ns += length;
         row.stall_ns += gather.stall_ns;
         if (!gather.first) row.inner_gather_ns += length, row.inner_stall_ns += gather.stall_ns;
         const std::string_view module = fsdp_module_in(trace.strings.text(gather.module));

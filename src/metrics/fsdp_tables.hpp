@@ -13,7 +13,8 @@ struct FsdpRow {
   std::int64_t period_ns = 0, kernels_count = 0, communication_sum_ns = 0, communication_ns = 0, exposed_ns = 0;
   std::int64_t copy_sum_ns = 0, copy_ns = 0, stream_copy_ns = 0, overhead_ns = 0;
   std::int64_t gathers_count = 0, prefetched_count = 0, unmatched_count = 0, prefetch_calls_count = 0;
-  std::int64_t gather_ns = 0, hidden_ns = 0, stall_ns = 0, inner_gather_ns = 0, inner_stall_ns = 0, cpu_self_ns = -1;
+  std::int64_t gather_ns = 0, hidden_ns = 0, matched_gather_ns = 0, stall_ns = 0, inner_gather_ns = 0,
+               inner_stall_ns = 0, cpu_self_ns = -1;
   auto key() const { return std::tuple(step, rank, device, replica); }
   static TableInfo table() { return {"rows", "FSDP in each step on each rank and device"}; }
   static std::vector<ColumnSpec<FsdpRow>> columns(const Resolver&) {
@@ -35,12 +36,13 @@ struct FsdpRow {
     ns("overhead_ns", &FsdpRow::overhead_ns, "union of exposed communication and copies on the compute stream");
     count("gathers_count", &FsdpRow::gathers_count, "all-gathers launched in FSDP::all_gather slices");
     count("prefetched_count", &FsdpRow::prefetched_count, "launched before the compute stream ran out of work");
-    count("unmatched_count", &FsdpRow::unmatched_count, "without a copy-out: in no stall and no gather_ns");
+    count("unmatched_count", &FsdpRow::unmatched_count, "without a copy-out: in no stall and no matched_gather_ns");
     count("prefetch_calls_count", &FsdpRow::prefetch_calls_count, "prefetch slices; on the rank's first device");
-    ns("gather_ns", &FsdpRow::gather_ns, "sum of the all-gathers with a copy-out");
+    ns("gather_ns", &FsdpRow::gather_ns, "sum of these all-gathers");
     ns("hidden_ns", &FsdpRow::hidden_ns, "sum over all-gathers of what lies under compute");
+    ns("matched_gather_ns", &FsdpRow::matched_gather_ns, "sum of the all-gathers with a copy-out");
     ns("stall_ns", &FsdpRow::stall_ns, "compute stream idle until the copy-out starts, within the all-gather");
-    ns("inner_gather_ns", &FsdpRow::inner_gather_ns, "gather_ns without the first of forward and of backward");
+    ns("inner_gather_ns", &FsdpRow::inner_gather_ns, "matched_gather_ns without the first of forward and of backward");
     ns("inner_stall_ns", &FsdpRow::inner_stall_ns, "stall_ns without them");
     all.push_back(column("cpu_self_ns", &FsdpRow::cpu_self_ns, "ns",
                          "self time of FSDP slices on the CPU; on the rank's first device", -1));

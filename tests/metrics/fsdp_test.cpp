@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "metrics/fsdp_slices.hpp"
 #include "support/small_run.hpp"
 
@@ -47,6 +49,19 @@ TEST(Fsdp, PrefetchEfficiencyIsWhatTheComputeStreamDidNotWaitFor) {
   EXPECT_DOUBLE_EQ(headline(result, "prefetch_efficiency_ratio"), 1 - 50.0 / 100);
   EXPECT_DOUBLE_EQ(headline(result, "prefetch_efficiency_inner_ratio"), 1 - 10.0 / 60);
   EXPECT_DOUBLE_EQ(headline(result, "prefetched_count"), 1);
+}
+
+TEST(Fsdp, F10WithoutACopyOutTheEfficiencyIsUnknownNotOne) {
+  SmallRun run;
+  TraceBuilder builder;
+  builder.rank(0).step(0, 0, 100).group("dp", "mesh_fsdp", {0, 1}, -1, Dimension::dp);
+  builder.slice(SliceKind::user_annotation, "FSDP::all_gather (layers.0)", 0, 10);
+  builder.collective(CollectiveOp::all_gather, "dp", 64, 5, 40).stream(8).kernel("gemm", 15, 10, 50);
+  run.add(builder.build());
+  const MetricResult result = run.result("fsdp");
+  EXPECT_TRUE(std::isnan(headline(result, "prefetch_efficiency_ratio")));
+  EXPECT_DOUBLE_EQ(headline(result, "gather_hidden_ratio"), 10.0 / 40);
+  EXPECT_NE(page_of(result).find("unknown (no copy-out slices)"), std::string::npos) << page_of(result);
 }
 
 TEST(Fsdp, F3NestedSlicesGiveSelfTimeBelowTheStep) {
