@@ -106,6 +106,18 @@ TEST(TrainingPhases, F10WithoutCpuSlicesItIsAbsentNotZero) {
   EXPECT_NE(result.report.reason.find("no trace has"), std::string::npos);
 }
 
+TEST(TrainingPhases, F24DevicesOfOneRankAreNeverUnited) {
+  SmallRun run;
+  TraceBuilder builder;
+  builder.rank(0).step(0, 0, 100).slice(SliceKind::user_annotation, "Optimizer.step#SGD.step", 0, 50);
+  builder.device(0).kernel("sgd", 60, 10, 5).device(1).kernel("sgd", 60, 30, 6);
+  run.add(builder.build());
+  const MetricResult result = run.result("training_phases");
+  ASSERT_EQ(table(result, "rows").rows_count, 2);
+  EXPECT_EQ(integer_at(result, "rows", 0, "optimizer_ns"), 10);
+  EXPECT_EQ(integer_at(result, "rows", 1, "optimizer_ns"), 30);
+}
+
 TEST(TrainingPhases, BackwardOnTheOnlyThreadIsToldByItsSlices) {
   SmallRun run;
   TraceBuilder builder;

@@ -1,0 +1,57 @@
+// From the text of a trace to the CPU slices around a launch and the phase of a kernel.
+#include <gtest/gtest.h>
+
+#include "core/launch_context.hpp"
+#include "metrics/phases.hpp"
+#include "support/kineto_text.hpp"
+
+namespace ccl::test {
+namespace {
+
+constexpr std::string_view events = R"(
+{"ph":"X","cat":"user_annotation","name":"ProfilerStep#3","pid":10,"tid":11,"ts":0.0,"dur":900.0,"args":{"External id":1}},
+{"ph":"X","cat":"user_annotation","name":"Optimizer.step#AdamW.step","pid":10,"tid":11,"ts":600,"dur":100,"args":{}},
+{"ph":"X","cat":"cpu_op","name":"autograd::engine::evaluate_function: MmBackward0","pid":10,"tid":12,"ts":200.5,"dur":99.5,
+ "args":{"External id":7,"Sequence number":41,"Fwd thread id":1}},
+{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":10,"tid":12,"ts":210,"dur":50,"args":{"External id":8}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaDeviceSynchronize","pid":10,"tid":11,"ts":800,"dur":50,"args":{"correlation":9}},
+{"ph":"X","cat":"gpu_user_annotation","name":"Optimizer.step#AdamW.step","pid":0,"tid":7,"ts":0,"dur":900,"args":{}},
+)";
+
+ReadResult read() {
+  const auto launch = [](std::string_view ts, int correlation, std::string_view thread) {
+    return launch_text("cudaLaunchKernel", ts, correlation, thread) + ",";
+  };
+  const std::string text = std::string(events) + launch("100", 1, "11") + launch("220", 2, "12") +
+                           launch("610", 3, "11") + kernel_text("fwd", "300", "10", 7, 1) + "," +
+                           kernel_text("bwd", "400", "10", 7, 2) + "," + kernel_text("adam", "700", "10", 7, 3);
+  ReadSettings settings;
+  settings.wants = {.annotations = true, .cpu_ops = true, .runtime_calls = true};
+  return read_text(trace_text(text), settings);
+}
+
+TEST(LaunchContextOfKineto, SlicesKeepThreadSequenceAndKind) {
+  const ReadResult r = read();
+  ASSERT_EQ(r.trace.slices.size(), 4U) << "no operator without a rule, no GPU copy of an annotation";
+  std::int32_t sequence = -1;
+  for (const CpuSlice& slice : r.trace.slices)
+    if (slice.kind == SliceKind::cpu_op) sequence = slice.sequence;
+  EXPECT_EQ(sequence, 41);
+  const LaunchContext context = launch_context(r.trace);
+  ASSERT_GE(context.innermost[1], 0);
+  const CpuSlice& around = r.trace.slices[static_cast<std::size_t>(context.innermost[1])];
+  EXPECT_EQ(r.trace.strings.text(around.name), "autograd::engine::evaluate_function: MmBackward0");
+  EXPECT_EQ(around.start_ns, 200500);
+  EXPECT_EQ(r.trace.threads[around.thread], r.launch_thread(1));
+}
+
+TEST(LaunchContextOfKineto, PhasesFollow) {
+  const ReadResult r = read();
+  const SliceRules rules(r.trace, classifier());
+  const TracePhases phases = trace_phases(r.trace, launch_context(r.trace), rules);
+  ASSERT_TRUE(phases.known);
+  EXPECT_EQ(phases.by_event, (std::vector<Phase>{Phase::forward, Phase::backward, Phase::optimizer}));
+}
+
+}  // namespace
+}  // namespace ccl::test
