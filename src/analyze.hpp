@@ -30,7 +30,7 @@ struct LocalResults {
 };
 
 /// Reads this worker's files, largest first; every metric sees every trace once. Memory: one trace's events, plus the
-/// LocalResults (104 bytes per communication kernel, ≤ 16 per GPU event for segments).
+/// LocalResults (120 bytes per communication kernel, ≤ 16 per GPU event for segments).
 LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
                      Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,
                      Timings& timings);

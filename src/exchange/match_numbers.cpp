@@ -129,6 +129,7 @@ MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const
       member.dur_ns = r->dur_ns;
       member.worker = r->worker;
       member.local = r->local;
+      member.before = r->before;
     }
     const std::span<MatchedMember> members(matched.members.data() + instance.first_member, records.size());
     const std::int32_t row = groups.row_of(instance.group);

@@ -4,6 +4,7 @@
 #include "core/collective_math.hpp"
 #include "exchange/match.hpp"
 #include "exchange/match_parts.hpp"
+#include "exchange/record_context.hpp"
 
 namespace ccl {
 namespace {
@@ -55,6 +56,7 @@ std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t 
     record.splits_disagree = splits_disagree(trace, collective);
     records.push_back(record);
   }
+  add_context(trace, records);
   return records;
 }
 

@@ -11,7 +11,20 @@
 
 namespace ccl {
 
-/// One rank's part in one collective: 104 bytes.
+/// What a rank's device did between its previous symmetric collective of the same group and stream and this one:
+/// the four times add up to that time (each stops at 4.29 s). Made while the events are in memory (record_context.hpp).
+struct BeforeCollective {
+  std::uint32_t compute_ns = 0;
+  std::uint32_t communication_ns = 0;   // of any group, not hidden by compute
+  std::uint32_t starved_ns = 0;         // idle, and what ended the idling was launched after it began
+  std::uint32_t stalled_ns = 0;         // the rest: copies, and idle with work already launched
+  std::uint32_t kernels_count = 0;      // compute kernels that started
+  std::int64_t total_ns() const {
+    return std::int64_t{compute_ns} + communication_ns + starved_ns + stalled_ns;
+  }
+};
+
+/// One rank's part in one collective: 120 bytes.
 struct CollectiveRecord {
   GroupId group;
   std::int64_t step = outside_step;     // after the rank's step_shift
@@ -33,7 +46,7 @@ struct CollectiveRecord {
   bool launched = false;                // its launch is in the file
   bool coalesced = false;
   bool splits_disagree = false;         // its split lists do not fit its In and Out sizes
-  std::uint8_t unused[4] = {};
+  BeforeCollective before;
   std::int64_t end_ns() const { return start_ns + dur_ns; }
 };
 
@@ -75,6 +88,7 @@ struct MatchedMember {
   std::int64_t wait_ns = -1;
   std::int32_t worker = 0;
   std::uint32_t local = 0;
+  BeforeCollective before;
 };
 
 /// The instances one worker owns, sorted by (iteration, replica, group, step, sequence, ordinal, op).

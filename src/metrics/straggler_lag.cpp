@@ -39,15 +39,22 @@ struct StragglerLag {
       Tally tally{.instances_count = 1};
       const bool usable = instance.credible && instance.transfer_ns >= 0;
       if (usable) {
-        add_instance(instance,
-                     std::span(collectives.members)
-                         .subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen)),
-                     dimension_of(context.groups, instance.group, instance.op), out);
+        const std::span members = std::span(collectives.members)
+                                      .subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen));
+        const Dimension dimension = dimension_of(context.groups, instance.group, instance.op);
+        add_instance(instance, members, dimension, out);
+        add_causes(instance, members, out.of<CauseSums>());
+        add_transfer(instance, dimension, out.of<Transfer>());
       }
       tally.credible_count = usable ? 1 : 0;
       out.of<Tally>().push_back(tally);
     }
     out.for_each([](auto& rows) { sort_and_fold(rows); });
+  }
+
+  static void closing(const ClosingRank& rank, const ClosingContext&, Tables& out) {
+    add_elsewhere(rank, out.of<Elsewhere>());
+    sort_and_fold(out.of<Elsewhere>());
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
+#include "metrics/straggler_causes.hpp"
 
 namespace ccl::straggler {
 
@@ -127,7 +128,7 @@ struct Tally {
   static std::vector<ColumnSpec<Tally>> columns(const Resolver&) { return {}; }
 };
 
-using Tables = RowTables<Row, ByGroup, ByDimension, Blame, Lag, Tally>;
+using Tables = RowTables<Row, ByGroup, ByDimension, Blame, Lag, Tally, CauseSums, Elsewhere, Transfer>;
 
 /// Status, headlines, page and long form.
 void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out);

@@ -21,6 +21,8 @@ void Waits::combine(const Waits& other) {
 
 namespace {
 
+constexpr double least_slow_link_ratio = 0.01;  // of the summed periods, as for a straggler
+
 std::string time(std::int64_t ns) { return milliseconds(static_cast<double>(ns)); }
 
 // Σ over the steps of a trace of the longest period over its devices.
@@ -100,7 +102,8 @@ void add_lag_statistics(const std::vector<Lag>& rows, const ReportContext& conte
 }
 
 void add_straggler_lines(const Tables& tables, const ReportContext& context, const RankBlame& rank,
-                         const StragglerCall& call, std::vector<std::string>& lines) {
+                         const StragglerCall& call, const Explanation& explanation,
+                         std::vector<std::string>& lines) {
   const std::string who = rank_name(rank.replica, rank.rank);
   const std::string times = " in " + std::to_string(rank.last_count) + " of " +
                             counted(static_cast<std::size_t>(rank.instances_count), "collective");
@@ -119,11 +122,22 @@ void add_straggler_lines(const Tables& tables, const ReportContext& context, con
            "it delays a step by " + milliseconds(static_cast<double>(rank.blame_ns) / steps) + ", " +
                (call.onset ? "since " + step_name(*call.onset) : "from the first step seen") + "; " + percent(share) +
                " of that on " + group_name(context.groups, group));
+  const std::string cause =
+      cause_sentence(explanation, tables.of<CauseSums>(), rank.replica, rank.rank, context.groups);
+  if (!cause.empty()) add_line(lines, "", "cause: " + cause);
   add_line(lines, "",
            "gain if it arrived with the next to last: up to " +
                milliseconds(static_cast<double>(rank.blame_ns) / steps) + " of its " +
                milliseconds(static_cast<double>(rank.periods_ns) / steps) + " step period (" +
                percent(call.share_of_period) + ")");
+}
+
+// "slow link 'mesh_tp' (tp, 2 ranks) of ranks 4–5: transfers 4.00 x as long as like groups, 12.3 ms more".
+std::string slow_link_text(const SlowGroup& slow, const Groups& groups) {
+  const std::int32_t row = groups.row_of(slow.group);
+  return "slow link: " + group_name(groups, slow.group) +
+         (row < 0 ? "" : " of ranks " + rank_list(groups.groups[static_cast<std::size_t>(row)].members)) +
+         " transfers " + hundredths(slow.times) + " x as long as like groups, " + milliseconds(slow.more_ns) + " more";
 }
 
 // Why there is nothing to say.
@@ -154,6 +168,9 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
                  std::to_string(tally.instances_count) + " collectives";
   }
   std::vector<RankBlame> ranks = blame_by_rank(tables, context.ranks);
+  const Explanation explanation =
+      explain(tables.of<CauseSums>(), tables.of<Elsewhere>(), tables.of<Transfer>(), context.groups);
+  out.extra_tables.push_back(causes_table(explanation, context.groups));
   std::vector<std::string> statistics;
   add_lag_statistics(tables.of<Lag>(), context, out, statistics);
   if (!ranks.empty()) {
@@ -164,21 +181,30 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
     out.value("largest_blame_ns", static_cast<double>(rank.blame_ns), "its blame over all steps");
     out.value("largest_blame_of_period_ratio", call.share_of_period, "its blame / its summed step periods");
     if (call.stands_out)
-      add_straggler_lines(tables, context, rank, call, out.page);
+      add_straggler_lines(tables, context, rank, call, explanation, out.page);
     else
       add_line(out.page, "late",
                "no rank stands out (largest: " + rank_name(rank.replica, rank.rank) + ", " + time(rank.blame_ns) +
                    ", " + percent(call.share_of_period) + " of its steps)");
+    for (const SlowGroup& slow : explanation.slow_groups) {
+      const bool matters = slow.more_ns >= least_slow_link_ratio * static_cast<double>(rank.periods_ns);
+      add_line(matters ? out.page : out.details, "", slow_link_text(slow, context.groups));
+    }
   }
   out.page.insert(out.page.end(), statistics.begin(), statistics.end());
   std::sort(ranks.begin(), ranks.end(), [](const RankBlame& a, const RankBlame& b) {
     return std::tuple(-a.blame_ns, a.replica, a.rank) < std::tuple(-b.blame_ns, b.replica, b.rank);
   });
   std::vector<std::string> lines;
-  for (const RankBlame& rank : ranks)
+  for (const RankBlame& rank : ranks) {
+    const std::string cause = rank.blame_ns > 0 ? cause_sentence(explanation, tables.of<CauseSums>(), rank.replica,
+                                                                 rank.rank, context.groups)
+                                                : "";
     lines.push_back("  " + rank_name(rank.replica, rank.rank) + ": blame " + time(rank.blame_ns) + ", last in " +
                     std::to_string(rank.last_count) + " of " + std::to_string(rank.instances_count) +
                     ", made others wait " + time(rank.blamed_wait_ns) + ", waited " + time(rank.wait_ns));
+    if (!cause.empty()) lines.push_back("    cause: " + cause);
+  }
   add_capped(out.details, lines);
 }
 

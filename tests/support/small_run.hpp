@@ -16,6 +16,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/tables.hpp"
+#include "exchange/record_context.hpp"
 #include "metrics/all_metrics.hpp"
 #include "parse/classify.hpp"
 #include "parse/config_files.hpp"
@@ -119,8 +120,10 @@ class SmallRun {
       record.has_arguments = c.has_arguments;
       record.ordinal = ordinals[{record.group, record.step, record.op}]++;
       record.local = static_cast<std::uint32_t>(out.size());
+      record.lane = trace.events.lane[c.event];
       out.push_back(record);
     }
+    add_context(trace, out);
     return out;
   }
 
@@ -258,6 +261,7 @@ class SmallRun {
       member.start_ns = r.start_ns;
       member.dur_ns = r.dur_ns;
       member.local = r.local;
+      member.before = r.before;
       member.wait_ns = instance.transfer_ns < 0 ? -1 : r.dur_ns - instance.transfer_ns;
       out.members.push_back(member);
     }

@@ -1,0 +1,335 @@
+// Blame moved on to where it comes from. Report stage, on worker 0: a rank that is last in a group because it waited in
+// another passes that part of its blame to the last rank there, and so on through nested groups.
+#include <algorithm>
+#include <map>
+
+#include "core/statistics.hpp"
+#include "core/wide.hpp"
+#include "metrics/format.hpp"
+#include "metrics/straggler_causes.hpp"
+
+namespace ccl::straggler {
+namespace {
+
+constexpr int most_hops = 8;
+constexpr double slow_link_ratio = 1.25;
+
+std::int64_t part_of(std::int64_t whole, std::int64_t part, std::int64_t of) {
+  return of <= 0 ? 0 : static_cast<std::int64_t>(static_cast<Wide>(whole) * part / of);
+}
+
+struct NodeKey {
+  std::int32_t replica = -1;
+  RankId rank;
+  GroupId group;
+  friend auto operator<=>(const NodeKey&, const NodeKey&) = default;
+};
+
+/// The blame of a rank on one group over all steps; the parts add up to the delay.
+struct Node {
+  std::int64_t delay_ns = 0, communication_ns = 0;
+  std::map<Cause, std::int64_t> own;                                       // causes that lie with the rank itself
+  std::map<std::pair<std::int32_t, GroupId>, std::int64_t> waits;          // whom it waited for, in which group
+  std::map<GroupId, std::int64_t> transfers;
+  std::int64_t waits_ns = 0;
+};
+using Nodes = std::map<NodeKey, Node>;
+
+/// Whose sums over a step a rank's are compared with: the other members of its group. Members of a pipeline group do
+/// different work by design, so there it is the ranks at its place in the sibling groups.
+class Peers {
+ public:
+  Peers(std::span<const CauseSums> rows, const Groups& groups) : groups_(groups) {
+    for (const CauseSums& row : rows) places_[place(row)].push_back(&row);
+  }
+  bool in_pipeline(GroupId id) const {
+    const std::int32_t row = groups_.row_of(id);
+    return row >= 0 && groups_.groups[static_cast<std::size_t>(row)].dimension == Dimension::pp;
+  }
+  /// The row with `wanted_ns` of its delay split by what it had more of than its peers in the whole step. What that
+  /// leaves stays unsplit.
+  void split(CauseSums& row, std::int64_t wanted_ns) const {
+    using Member = std::int64_t CauseSums::*;
+    constexpr std::pair<Member, Member> parts[] = {{&CauseSums::compute_ns, &CauseSums::by_compute_ns},
+                                                   {&CauseSums::communication_ns, &CauseSums::by_communication_ns},
+                                                   {&CauseSums::launch_ns, &CauseSums::by_launch_ns},
+                                                   {&CauseSums::stalled_ns, &CauseSums::by_stalled_ns}};
+    std::int64_t more_ns[4] = {}, sum_ns = 0;
+    for (std::size_t part = 0; part < 4; ++part) {
+      std::vector<std::int64_t> others;
+      for (const CauseSums* peer : places_.at(place(row)))
+        if (peer->group != row.group || peer->rank != row.rank) others.push_back(peer->*parts[part].first);
+      if (others.empty()) return;
+      std::sort(others.begin(), others.end());
+      more_ns[part] = std::max<std::int64_t>(0, row.*parts[part].first - others[(others.size() - 1) / 2]);
+      sum_ns += more_ns[part];
+    }
+    for (std::size_t part = 0; part < 4; ++part)
+      row.*parts[part].second += sum_ns <= wanted_ns ? more_ns[part] : part_of(wanted_ns, more_ns[part], sum_ns);
+  }
+
+ private:
+  using Place = std::tuple<StepId, std::int32_t, GroupId, std::int32_t, std::ptrdiff_t>;
+  Place place(const CauseSums& row) const {
+    if (!in_pipeline(row.group)) return {row.step, row.replica, row.group, 0, 0};
+    const Group& group = groups_.groups[static_cast<std::size_t>(groups_.row_of(row.group))];
+    const auto at = std::find(group.members.begin(), group.members.end(), row.rank.value);
+    return {row.step, row.replica, GroupId(), group.size, at - group.members.begin()};
+  }
+  const Groups& groups_;
+  std::map<Place, std::vector<const CauseSums*>> places_;
+};
+
+Nodes nodes_of(std::span<const CauseSums> causes, std::span<const Elsewhere> elsewhere, const Groups& groups) {
+  Nodes nodes;
+  const Peers peers(causes, groups);
+  for (CauseSums row : causes) {
+    if (row.delay_ns == 0 || row.step.step == outside_step) continue;
+    const bool pipeline = peers.in_pipeline(row.group);
+    if (pipeline) {
+      row.by_compute_ns = row.by_communication_ns = row.by_launch_ns = row.by_stalled_ns = 0;
+      peers.split(row, row.delay_ns);
+    } else {
+      peers.split(row, row.behind_ns);
+    }
+    Node& node = nodes[{row.replica, row.rank, row.group}];
+    node.delay_ns += row.delay_ns;
+    node.communication_ns += row.by_communication_ns;
+    node.own[Cause::compute] += row.by_compute_ns;
+    node.own[Cause::launch] += row.by_launch_ns;
+    node.own[Cause::stalled] += row.by_stalled_ns;
+    node.own[pipeline ? Cause::pipeline : Cause::unexplained] +=
+        row.delay_ns - row.by_compute_ns - row.by_communication_ns - row.by_launch_ns - row.by_stalled_ns;
+  }
+  for (const Elsewhere& row : elsewhere) {
+    const auto at = nodes.find({row.replica, row.rank, row.group});
+    if (at == nodes.end()) continue;
+    if (row.for_rank < 0) {
+      at->second.transfers[row.other] += row.time_ns;
+    } else {
+      at->second.waits[{row.for_rank, row.other}] += row.time_ns;
+      at->second.waits_ns += row.time_ns;
+    }
+  }
+  return nodes;
+}
+
+/// Groups whose collectives take 1.25 × as long as those of like groups (median of the others), by summed transfers.
+std::vector<SlowGroup> slow_groups(std::span<const Transfer> transfers) {
+  std::map<std::tuple<Dimension, CollectiveOp, LinkClass, std::int32_t, std::int64_t>, std::map<GroupId, Transfer>> like;
+  for (const Transfer& row : transfers) {
+    const auto [at, added] =
+        like[{row.dimension, row.op, row.link_class, row.group_size, row.payload_bytes}].try_emplace(row.group, row);
+    if (!added) at->second.combine(row);
+  }
+  std::map<GroupId, std::pair<double, double>> sums;  // actual, usual
+  for (const auto& [shape, by_group] : like) {
+    for (const auto& [group, row] : by_group) {
+      std::vector<double> others;
+      for (const auto& [other, that] : by_group)
+        if (other != group) others.push_back(ratio(static_cast<double>(that.transfer_ns), static_cast<double>(that.count)));
+      if (others.empty()) continue;
+      sums[group].first += static_cast<double>(row.transfer_ns);
+      sums[group].second += median(others) * static_cast<double>(row.count);
+    }
+  }
+  std::vector<SlowGroup> slow;
+  for (const auto& [group, sum] : sums)
+    if (sum.first >= slow_link_ratio * sum.second)
+      slow.push_back({group, ratio(sum.first, sum.second), sum.first - sum.second});
+  return slow;
+}
+
+class Tracing {
+ public:
+  Tracing(const Nodes& nodes, const std::vector<SlowGroup>& slow) : nodes_(nodes), slow_(slow) {
+    for (const auto& [key, node] : nodes) {
+      in_group_[{key.replica, key.group}].push_back(key);
+      const auto [at, added] = largest_.try_emplace({key.replica, key.rank}, key.group);
+      if (!added && nodes.at({key.replica, key.rank, at->second}).delay_ns < node.delay_ns) at->second = key.group;
+    }
+  }
+  /// Adds the origins of one node's whole delay; they add up to it exactly.
+  void trace(const NodeKey& start, std::vector<Origin>& out) const {
+    std::map<std::tuple<RankId, GroupId, Cause>, std::int64_t> found;
+    std::map<NodeKey, std::int64_t> now{{start, nodes_.at(start).delay_ns}};
+    const std::int64_t least_ns = nodes_.at(start).delay_ns / 1000;
+    for (int hop = 0; !now.empty(); ++hop) {
+      std::map<NodeKey, std::int64_t> next;
+      for (const auto& [key, ns] : now) {
+        if (hop == most_hops || (hop > 0 && ns <= least_ns))
+          found[{key.rank, key.group, Cause::communication}] += ns;
+        else
+          split(key, ns, found, next);
+      }
+      now = std::move(next);
+    }
+    for (const auto& [origin, ns] : found)
+      if (ns > 0)
+        out.push_back({start.replica, start.rank, start.group, std::get<0>(origin), std::get<1>(origin),
+                       std::get<2>(origin), ns});
+  }
+
+ private:
+  using Found = std::map<std::tuple<RankId, GroupId, Cause>, std::int64_t>;
+  void split(const NodeKey& key, std::int64_t ns, Found& found, std::map<NodeKey, std::int64_t>& next) const {
+    const Node& node = nodes_.at(key);
+    std::int64_t left_ns = ns;
+    for (const auto& [cause, own_ns] : node.own) {
+      const std::int64_t part_ns = part_of(ns, own_ns, node.delay_ns);
+      found[{key.rank, key.group, cause}] += part_ns;
+      left_ns -= part_ns;
+    }
+    // What slow links cost it comes first, since its peers may have waited as long as it did; then only what it waited
+    // can be somebody else's fault.
+    const std::int64_t here_ns = left_ns;
+    std::int64_t unspent_ns = node.communication_ns;
+    for (const SlowGroup& slow : slow_) {
+      const auto at = node.transfers.find(slow.group);
+      if (at == node.transfers.end()) continue;
+      const auto more_ns = static_cast<std::int64_t>(static_cast<double>(at->second) * (1 - 1 / slow.times));
+      const std::int64_t part_ns = part_of(here_ns, std::min(more_ns, unspent_ns), node.communication_ns);
+      found[{key.rank, slow.group, Cause::link}] += part_ns;
+      left_ns -= part_ns;
+      unspent_ns -= std::min(more_ns, unspent_ns);
+    }
+    const std::int64_t moved_ns = part_of(here_ns, std::min(unspent_ns, node.waits_ns), node.communication_ns);
+    for (const auto& [whom, wait_ns] : node.waits) {
+      const std::int64_t part_ns = part_of(moved_ns, wait_ns, node.waits_ns);
+      const NodeKey target = node_of(key.replica, RankId(whom.first), whom.second);
+      if (nodes_.count(target) > 0)
+        next[target] += part_ns;
+      else
+        found[{RankId(whom.first), whom.second, Cause::unexplained}] += part_ns;
+      left_ns -= part_ns;
+    }
+    if (left_ns <= 0) return;
+    GroupId longest;
+    std::int64_t longest_ns = -1;
+    for (const auto& [group, transfer_ns] : node.transfers)
+      if (transfer_ns > longest_ns) longest = group, longest_ns = transfer_ns;
+    if (node.communication_ns == 0 || longest_ns < 0)
+      found[{key.rank, key.group, Cause::unexplained}] += left_ns;
+    else
+      pass_on({key.replica, key.rank, longest}, left_ns, found, next);
+  }
+  // A group whose transfers are as long as usual but end later has run later: because of those who were last in it.
+  void pass_on(const NodeKey& key, std::int64_t ns, Found& found, std::map<NodeKey, std::int64_t>& next) const {
+    const auto of_group = in_group_.find({key.replica, key.group});
+    std::int64_t left_ns = ns, delay_ns = 0;
+    if (of_group != in_group_.end())
+      for (const NodeKey& target : of_group->second) delay_ns += nodes_.at(target).delay_ns;
+    if (delay_ns > 0)
+      for (const NodeKey& target : of_group->second) {
+        const std::int64_t part_ns = part_of(ns, nodes_.at(target).delay_ns, delay_ns);
+        next[target] += part_ns;
+        left_ns -= part_ns;
+      }
+    if (left_ns > 0) found[{key.rank, key.group, Cause::communication}] += left_ns;
+  }
+  // Blame on messages is not kept: the rank behind them is asked where it is late most.
+  NodeKey node_of(std::int32_t replica, RankId rank, GroupId group) const {
+    const NodeKey direct{replica, rank, group};
+    if (nodes_.count(direct) > 0) return direct;
+    const auto at = largest_.find({replica, rank});
+    return at == largest_.end() ? direct : NodeKey{replica, rank, at->second};
+  }
+
+  const Nodes& nodes_;
+  const std::vector<SlowGroup>& slow_;
+  std::map<std::pair<std::int32_t, RankId>, GroupId> largest_;
+  std::map<std::pair<std::int32_t, GroupId>, std::vector<NodeKey>> in_group_;
+};
+
+std::string describe(Cause cause) {
+  switch (cause) {
+    case Cause::compute: return "slow compute";
+    case Cause::launch: return "late launch (its device idles until the CPU launches)";
+    case Cause::stalled: return "copies or stalls of launched work";
+    case Cause::link: return "a slow link";
+    case Cause::communication: return "longer communication";
+    case Cause::pipeline: return "the order of the pipeline stages";
+    case Cause::unexplained: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+Explanation explain(std::span<const CauseSums> causes, std::span<const Elsewhere> elsewhere,
+                    std::span<const Transfer> transfers, const Groups& groups) {
+  Explanation out;
+  out.slow_groups = slow_groups(transfers);
+  const Nodes nodes = nodes_of(causes, elsewhere, groups);
+  const Tracing tracing(nodes, out.slow_groups);
+  for (const auto& [key, node] : nodes) tracing.trace(key, out.origins);
+  return out;
+}
+
+std::string hundredths(double value) {
+  const auto rounded = static_cast<std::int64_t>(100.0 * value + 0.5);
+  return std::to_string(rounded / 100) + "." + std::to_string(rounded / 10 % 10) + std::to_string(rounded % 10);
+}
+
+std::string cause_sentence(const Explanation& explanation, std::span<const CauseSums> causes, std::int32_t replica,
+                           RankId rank, const Groups& groups) {
+  std::map<std::pair<RankId, Cause>, std::pair<std::int64_t, std::map<GroupId, std::int64_t>>> sums;
+  std::int64_t total_ns = 0;
+  for (const Origin& origin : explanation.origins) {
+    if (origin.rank != rank || origin.replica != replica) continue;
+    auto& [ns, by_group] = sums[{origin.origin_rank, origin.cause}];
+    ns += origin.blame_ns;
+    by_group[origin.origin_group] += origin.blame_ns;
+    total_ns += origin.blame_ns;
+  }
+  if (total_ns == 0) return "";
+  const auto most = std::max_element(sums.begin(), sums.end(),
+                                     [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+  const auto& [by_rank, cause] = most->first;
+  const auto& by_group = most->second.second;
+  const GroupId group = std::max_element(by_group.begin(), by_group.end(), [](const auto& a, const auto& b) {
+                          return a.second < b.second;
+                        })->first;
+  std::int64_t incomplete_count = 0;
+  std::map<RankId, std::int64_t> compute_ns;  // by member of the group: the same kernels on each
+  for (const CauseSums& row : causes) {
+    if (row.replica != replica) continue;
+    if (row.rank == by_rank) incomplete_count += row.incomplete_count;
+    if (row.group == group) compute_ns[row.rank] += row.compute_ns;
+  }
+  std::vector<double> others_ns;
+  for (const auto& [member, ns] : compute_ns)
+    if (member != by_rank) others_ns.push_back(static_cast<double>(ns));
+  const double times = ratio(static_cast<double>(compute_ns[by_rank]), others_ns.empty() ? 0 : median(others_ns));
+  const double share = ratio(static_cast<double>(most->second.first), static_cast<double>(total_ns));
+  std::string text = cause == Cause::unexplained ? "not explained by what the traces show" : describe(cause);
+  const std::int32_t at = groups.row_of(group);
+  const bool alike = at >= 0 && groups.groups[static_cast<std::size_t>(at)].dimension != Dimension::pp;
+  if (cause == Cause::compute && alike && times > 1)
+    text += " (its kernels take " + hundredths(times) + " x as long as its peers')";
+  if (by_rank != rank) text = "it waits for " + rank_name(replica, by_rank) + ", which is late by " + text;
+  const bool sure = share >= 0.8 && incomplete_count == 0 && cause != Cause::unexplained;
+  return text + ", on " + group_name(groups, group) + "; confidence " +
+         (sure ? "high" : share >= 0.5 && cause != Cause::unexplained ? "medium" : "low") + " (" + percent(share) +
+         " of its blame)";
+}
+
+ResultTable causes_table(const Explanation& explanation, const Groups& groups) {
+  std::vector<ColumnSpec<Origin>> all;
+  all.push_back(column("rank", &Origin::rank, "", "rank with the blame"));
+  all.push_back(column("replica", &Origin::replica, "", "replica folder the rank belongs to; -1 = none", -1));
+  const auto row_of = [&groups](GroupId id) { return std::int64_t{groups.row_of(id)}; };
+  all.push_back(integer_column<Origin>("group", "", "row of /process_groups where it is last", -1,
+                                       [row_of](const Origin& row) { return row_of(row.group); }));
+  all.push_back(column("origin_rank", &Origin::origin_rank, "", "rank the blame moves on to; itself if it is its own"));
+  all.push_back(integer_column<Origin>("origin_group", "", "row of /process_groups the blame moves on to", -1,
+                                       [row_of](const Origin& row) { return row_of(row.origin_group); }));
+  all.push_back(text_column<Origin>("cause",
+                                    "slow_compute, late_launch, stalled, slow_link, communication, pipeline_order or "
+                                    "unexplained",
+                                    [](const Origin& row) { return std::string(to_text(row.cause)); }));
+  all.push_back(column("blame_ns", &Origin::blame_ns, "ns", "part of the rank's blame on the group, in-step only"));
+  return make_table("causes", "blame of each rank on each group by where it comes from", all, explanation.origins);
+}
+
+}  // namespace ccl::straggler

@@ -1,0 +1,63 @@
+"""Why a rank is late is what was planted; the parts of a rank's blame add up to it."""
+import collections
+import unittest
+
+from planted import Folder
+
+TINY = ("--preset", "tiny", "--no-faults", "--mb-per-rank", "0")
+
+
+class CausesTest(unittest.TestCase):
+
+    def planted(self, *options):
+        folder = Folder(*TINY, *options)
+        self.addCleanup(folder.remove)
+        output = folder.analyze(options=("--metric", "straggler_lag"))
+        blame = collections.Counter()
+        for row in output.table("/metrics/straggler_lag/rows"):
+            if row["step"] >= 0:
+                blame[row["rank"]] += row["blame_ns"]
+        explained = collections.Counter()
+        for row in output.table("/metrics/straggler_lag/causes"):
+            explained[row["rank"]] += row["blame_ns"]
+        self.assertEqual(+explained, +blame)
+        return output
+
+    def causes_of(self, output, rank):
+        """Share of the rank's blame by (origin rank, cause)."""
+        causes = collections.Counter()
+        for row in output.table("/metrics/straggler_lag/causes"):
+            if row["rank"] == rank:
+                causes[row["origin_rank"], row["cause"]] += row["blame_ns"]
+        total = sum(causes.values())
+        return {key: value / total for key, value in causes.items()}
+
+    def test_slow_compute(self):
+        output = self.planted("--fault", "slow_rank:rank=5,factor=1.5,from=8")
+        self.assertGreater(self.causes_of(output, 5)[5, "slow_compute"], 0.8)
+        self.assertRegex(output.summary, r"cause: slow compute")
+
+    def test_blame_moves_on_to_the_slow_rank_of_another_group(self):
+        output = self.planted("--mesh", "dp_shard=4,tp=2", "--fault", "slow_rank:rank=5,factor=1.5,from=8")
+        for rank in (5, 1, 3, 7):
+            self.assertGreater(self.causes_of(output, rank)[5, "slow_compute"], 0.8, rank)
+
+    def test_late_launch(self):
+        output = self.planted("--mesh", "dp_shard=4,tp=2", "--fault", "late_launch:rank=2,factor=1,delay_us=3000")
+        causes = self.causes_of(output, 2)
+        self.assertEqual(max(causes, key=causes.get), (2, "late_launch"))
+        self.assertRegex(output.summary, r"cause: late launch")
+
+    def test_slow_link(self):
+        output = self.planted("--mesh", "dp_shard=4,tp=2", "--fault", "slow_link:a=4,b=5,factor=4")
+        self.assertRegex(output.summary, r"slow link: 'mesh_tp' \(tp, 2 ranks\) of ranks 4, 5")
+        causes = self.causes_of(output, 5)
+        self.assertEqual(max(causes, key=causes.get)[1], "slow_link")
+
+    def test_stages_of_a_healthy_pipeline_are_late_by_their_order(self):
+        output = self.planted()
+        self.assertRegex(output.summary, r"the order of the\s+pipeline stages")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,144 @@
+#include "metrics/straggler_causes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "support/small_run.hpp"
+
+namespace ccl::test {
+namespace {
+
+using namespace straggler;
+
+// Two all-reduces on stream 8; between them `compute_ns` of two kernels and then `idle_ns` before a late launch.
+RankTrace between(std::int32_t rank, std::int64_t compute_ns, std::int64_t idle_ns) {
+  const std::int64_t start = 100 + compute_ns + idle_ns;
+  TraceBuilder builder;
+  builder.rank(rank).group("dp", "mesh_dp", {0, 1, 2}, -1, Dimension::dp).step(0, 0, 10000);
+  builder.stream(8).collective(CollectiveOp::all_reduce, "dp", 64, 0, 100);
+  builder.stream(7).kernel("gemm", 100, compute_ns / 2, 1).kernel("gemm", 100 + compute_ns / 2, compute_ns / 2, 2);
+  builder.stream(8).collective(CollectiveOp::all_reduce, "dp", 64, start, 2000 - start, idle_ns > 0 ? start - 1 : 3);
+  return builder.build();
+}
+
+std::string cause_of_rank_2(RankTrace late) {
+  SmallRun run;
+  run.add(between(0, 400, 0)).add(between(1, 400, 0)).add(std::move(late));
+  const MetricResult result = run.result("straggler_lag");
+  std::int64_t blame_ns = 0;
+  std::string cause;
+  const ResultTable& causes = table(result, "causes");
+  for (std::int64_t row = 0; row < causes.rows_count; ++row) {
+    EXPECT_EQ(integer_at(result, "causes", row, "rank"), 2);
+    EXPECT_EQ(integer_at(result, "causes", row, "origin_rank"), 2);
+    blame_ns += integer_at(result, "causes", row, "blame_ns");
+    cause += text_at(result, "causes", row, "cause") + " ";
+  }
+  EXPECT_EQ(blame_ns, 300) << "the parts are the delay";
+  return cause;
+}
+
+TEST(StragglerCauses, SlowKernelsAndLateLaunchesAreTold) {
+  EXPECT_EQ(cause_of_rank_2(between(2, 700, 0)), "slow_compute ");
+  EXPECT_EQ(cause_of_rank_2(between(2, 400, 300)), "late_launch ");
+}
+
+CauseSums blamed(std::int32_t rank, std::uint64_t group, std::int64_t delay_ns, std::int64_t by_compute_ns,
+                 std::int64_t by_communication_ns) {
+  CauseSums row;
+  row.step.step = 1;
+  row.rank = RankId(rank);
+  row.group = GroupId(group);
+  row.last_count = row.instances_count = 1;
+  row.delay_ns = delay_ns;
+  row.by_compute_ns = by_compute_ns;
+  row.by_communication_ns = by_communication_ns;
+  return row;
+}
+Elsewhere elsewhere(std::int32_t rank, std::uint64_t group, std::uint64_t other, std::int32_t whom, std::int64_t ns) {
+  return {-1, RankId(rank), -1, GroupId(group), GroupId(other), whom, ns, 1};
+}
+
+TEST(StragglerCauses, BlameMovesOnThroughNestedGroups) {
+  // Rank 4 is late in group 1 for it waits for rank 2 in group 2, which waits for rank 0 in group 3: slow kernels.
+  const std::vector<CauseSums> causes = {blamed(0, 3, 500, 500, 0), blamed(2, 2, 800, 0, 800),
+                                         blamed(4, 1, 1000, 100, 900)};
+  const std::vector<Elsewhere> waits = {elsewhere(2, 2, 3, 0, 5000), elsewhere(4, 1, 2, 2, 900)};
+  const Explanation explanation = explain(causes, waits, {}, Groups());
+  std::int64_t total_ns = 0, from_rank_0_ns = 0;
+  for (const Origin& origin : explanation.origins) {
+    if (origin.rank != RankId(4)) continue;
+    total_ns += origin.blame_ns;
+    if (origin.origin_rank == RankId(0) && origin.cause == Cause::compute) from_rank_0_ns += origin.blame_ns;
+  }
+  EXPECT_EQ(total_ns, 1000);
+  EXPECT_EQ(from_rank_0_ns, 900);
+  EXPECT_NE(cause_sentence(explanation, causes, -1, RankId(4), Groups()).find("it waits for rank 0"), std::string::npos);
+}
+
+TEST(StragglerCauses, CirclesEnd) {
+  const std::vector<CauseSums> causes = {blamed(0, 1, 1000, 0, 1000), blamed(1, 2, 1000, 0, 1000)};
+  const std::vector<Elsewhere> waits = {elsewhere(0, 1, 2, 1, 1000), elsewhere(1, 2, 1, 0, 1000)};
+  std::int64_t total_ns = 0;
+  for (const Origin& origin : explain(causes, waits, {}, Groups()).origins) total_ns += origin.blame_ns;
+  EXPECT_EQ(total_ns, 2000);
+}
+
+TEST(StragglerCauses, ASlowLinkIsOneAmongLikeGroups) {
+  std::vector<Transfer> transfers;
+  for (std::uint64_t group = 1; group <= 4; ++group) {
+    Transfer row;
+    row.group = GroupId(group);
+    row.dimension = Dimension::tp;
+    row.group_size = 2;
+    row.payload_bytes = 64;
+    row.count = 10;
+    row.transfer_ns = group == 3 ? 4000 : 1000;
+    transfers.push_back(row);
+  }
+  transfers.push_back(transfers[0]);
+  transfers.back().group = GroupId(9);
+  transfers.back().payload_bytes = 640;  // nothing like it
+  transfers.back().transfer_ns = 90000;
+  const std::vector<CauseSums> causes = {blamed(5, 7, 3000, 0, 3000)};
+  const std::vector<Elsewhere> waits = {elsewhere(5, 7, 3, -1, 4000)};
+  const Explanation explanation = explain(causes, waits, transfers, Groups());
+  ASSERT_EQ(explanation.slow_groups.size(), 1U);
+  EXPECT_EQ(explanation.slow_groups[0].group, GroupId(3));
+  EXPECT_DOUBLE_EQ(explanation.slow_groups[0].times, 4);
+  ASSERT_EQ(explanation.origins.size(), 1U);
+  EXPECT_EQ(explanation.origins[0].cause, Cause::link);
+  EXPECT_EQ(explanation.origins[0].blame_ns, 3000);
+}
+
+// Rank 0 is last in "dp" at 900; before, it waits in "tp" from 200 to 600 for rank 3 and transfers to 700.
+TEST(StragglerCauses, WaitsInOtherGroupsBeforeBeingLastAreKept) {
+  const GroupId dp(1), tp(2);
+  std::vector<CollectiveRecord> records(2);
+  records[0].group = tp;
+  records[0].start_ns = 200;
+  records[0].dur_ns = 500;
+  records[1].group = dp;
+  records[1].start_ns = 900;
+  records[1].dur_ns = 10;
+  records[1].before.compute_ns = 800;
+  for (CollectiveRecord& record : records) {
+    record.op = CollectiveOp::all_reduce;
+    record.step = 1;
+    record.rank = RankId(0);
+  }
+  const std::vector<RecordVerdict> verdicts = {{0, 3, 100, 600}, {1, 0, 10, 900}};
+  RankEntry entry;
+  entry.rank = RankId(0);
+  std::vector<Elsewhere> out;
+  add_elsewhere({0, entry, {}, records, verdicts}, out);
+  ASSERT_EQ(out.size(), 2U);
+  EXPECT_EQ(out[0].for_rank, 3);
+  EXPECT_EQ(out[0].time_ns, 400);
+  EXPECT_EQ(out[1].for_rank, -1);
+  EXPECT_EQ(out[1].time_ns, 100);
+}
+
+}  // namespace
+}  // namespace ccl::test
