@@ -7,6 +7,7 @@
 
 #include "kineto_file.hpp"
 #include "layout.hpp"
+#include "nsys_file.hpp"
 #include "options.hpp"
 #include "simulate.hpp"
 #include "truth.hpp"
@@ -31,13 +32,30 @@ std::int64_t write_traces(const Job& job, const Topology& topology, const JobRun
   return bytes;
 }
 
+/// One SQLite file per host, bytes on disk.
+std::int64_t write_exports([[maybe_unused]] const Job& job, [[maybe_unused]] const Topology& topology,
+                           [[maybe_unused]] const JobRun& run) {
+#ifdef CCL_SYNTH_NSYS
+  std::int64_t bytes = 0;
+  for (int host = 0; host < job.hosts(); ++host) {
+    const std::string path = job.output + "/nsys_" + std::to_string(host) + ".sqlite";
+    write_nsys(job, topology, run, host, path);
+    bytes += static_cast<std::int64_t>(std::filesystem::file_size(path));
+  }
+  return bytes;
+#else
+  throw std::invalid_argument("this build has no SQLite, so no --format nsys");
+#endif
+}
+
 int make_traces(const Options& options) {
   const Job& job = options.job;
   const Topology topology = make_topology(job.mesh, job.ranks_per_host,
                                           job.layout == Layout::megatron ? Naming::megatron : Naming::torchtitan);
   const JobRun run = simulate(job, topology);
   write_companions(job);
-  const std::int64_t bytes = write_traces(job, topology, run);
+  const std::int64_t bytes =
+      job.format == Format::nsys ? write_exports(job, topology, run) : write_traces(job, topology, run);
   const std::string truth = options.truth.empty() ? job.output + "/truth.json" : options.truth;
   write_truth(job, topology, run, truth);
   std::size_t operations = 0;
