@@ -88,7 +88,7 @@ class NsysBuild {
     std::int64_t text_id;          // ≥ 0: a string of the file; else −1 − index into texts_
     std::int64_t bytes = -1;       // NCCL payload: message size
     std::uint64_t communicator = 0;
-    std::int32_t peer = -1, comm_rank = -1, comm_size = -1;
+    std::int32_t comm_rank = -1, comm_size = -1;
   };
   struct Process {
     RankTrace trace;

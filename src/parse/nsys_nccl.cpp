@@ -30,7 +30,7 @@ bool number_in_json(std::string_view json, std::string_view key, std::uint64_t& 
 }
 
 constexpr std::string_view communicator_field = "NCCL communicator ID", size_field = "Message size [bytes]",
-                           peer_field = "Peer rank", rank_field = "Rank", ranks_field = "No. of ranks";
+                           rank_field = "Rank", ranks_field = "No. of ranks";
 
 std::string group_name(std::uint64_t communicator) {
   std::array<char, 24> text{};
@@ -44,11 +44,10 @@ void NsysBuild::decode_payload(const NsysRangeRow& row, Range& range) {
   const auto set = [&](std::string_view field, std::uint64_t value) {
     if (field == communicator_field) range.communicator = value;
     if (field == size_field) range.bytes = static_cast<std::int64_t>(value);
-    if (field == peer_field) range.peer = static_cast<std::int32_t>(value);
     if (field == rank_field) range.comm_rank = static_cast<std::int32_t>(value);
     if (field == ranks_field) range.comm_size = static_cast<std::int32_t>(value);
   };
-  for (const std::string_view field : {communicator_field, size_field, peer_field, ranks_field}) {
+  for (const std::string_view field : {communicator_field, size_field, ranks_field}) {
     std::uint64_t value = 0;
     if (!row.json.empty() && number_in_json(row.json, "\"" + std::string(field) + "\"", value)) set(field, value);
   }
@@ -146,8 +145,9 @@ void NsysBuild::add_collectives(Process& process) {
     const std::int64_t n = into.group_size;
     const auto add = [](std::int64_t& total, std::int64_t bytes) { total = std::max<std::int64_t>(total, 0) + bytes; };
     switch (op) {
-      case CollectiveOp::send: add(into.in_elements, call.bytes); into.peer = call.peer; break;
-      case CollectiveOp::recv: add(into.out_elements, call.bytes); into.peer = call.peer; break;
+      // The peer is named by its place in the communicator, so it is no global rank: left unknown.
+      case CollectiveOp::send: add(into.in_elements, call.bytes); break;
+      case CollectiveOp::recv: add(into.out_elements, call.bytes); break;
       case CollectiveOp::all_gather:
         into.in_elements = call.bytes;
         if (n > 0) into.out_elements = call.bytes * n;
@@ -171,9 +171,8 @@ void NsysBuild::add_collectives(Process& process) {
       std::size_t sends = 0, receives = 0;
       for (std::size_t c = 0; c < scope.calls.size(); ++c) {
         const CollectiveOp op = op_from_collective_name(text_of(*scope.calls[c]).substr(4));
-        const bool fits = into.op == CollectiveOp::send_recv
-                              ? is_point_to_point(op) || op == CollectiveOp::all_to_all
-                              : op == into.op || into.op == CollectiveOp::unknown;
+        const bool fits = into.op == CollectiveOp::send_recv ? is_point_to_point(op) || op == CollectiveOp::all_to_all
+                                                             : op == into.op || into.op == CollectiveOp::unknown;
         if (used[c] || !fits) continue;
         used[c] = true;
         add_call(into, *scope.calls[c]);
@@ -184,7 +183,7 @@ void NsysBuild::add_collectives(Process& process) {
       }
       into.coalesced = sends + receives > 1;
       if (into.op != CollectiveOp::send_recv) continue;
-      if (sends > 1 && sends == receives) into.op = CollectiveOp::all_to_all, into.peer = -1;
+      if (sends > 1 && sends == receives) into.op = CollectiveOp::all_to_all;
       if (sends == 1 && receives == 0) into.op = CollectiveOp::send;
       if (receives == 1 && sends == 0) into.op = CollectiveOp::recv;
     }

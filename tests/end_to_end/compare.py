@@ -96,10 +96,24 @@ def step_times(truth, output):
     return differences("step time", expected, found)
 
 
-def calls(truth, output):
+def total_calls(truth, output):
     expected = {(r.rank, r.step): r.communication_count for r in truth["rank_steps"]}
     found = {(row["rank"], row["step"]): row["calls_count"] for row in output.table("/metrics/coll_call_num/rows")}
-    lines = differences("calls", expected, found)
+    return differences("calls", expected, found)
+
+
+def total_bytes(truth, output):
+    """Payload by rank, step and operation, where the dimension is not known."""
+    expected, found = collections.Counter(), collections.Counter()
+    for r in truth["traffic"]:
+        expected[r.rank, r.step, r.op.replace("all_to_allv", "all_to_all")] += r.payload_bytes
+    for row in output.table("/metrics/traffic_distribution/by_group"):
+        found[row["rank"], row["step"], row["op"]] += row["payload_bytes"]
+    return differences("bytes", expected, found)
+
+
+def calls(truth, output):
+    lines = total_calls(truth, output)
     expected = collections.Counter()
     for r in truth["traffic"]:
         expected[r.rank, r.step, r.dimension, r.op] += r.calls_count

@@ -65,6 +65,25 @@ class TruthTest(unittest.TestCase):
             self.assertEqual(row["payload_bytes"], -1)
 
 
+    def test_nsys_exports_of_two_hosts(self):
+        folder = Folder("--format", "nsys")
+        self.addCleanup(folder.remove)
+        output = folder.analyze()
+        for name, lines in {
+                "coverage": compare.coverage(folder.truth, output),
+                "hosts": compare.hosts(folder.truth, output),
+                "steps": compare.steps(folder.truth, output),
+                "budgets": compare.budgets(folder.truth, output),
+                "step times": compare.step_times(folder.truth, output),
+                "utilization": compare.utilization(folder.truth, output),
+                "calls": compare.total_calls(folder.truth, output),
+                "bytes": compare.total_bytes(folder.truth, output),
+                "blame": compare.blame(folder.truth, output),
+                "clocks": compare.clocks(folder.truth, output)}.items():
+            with self.subTest(name):
+                self.assertEqual(lines[:8], [])
+
+
 def add_job(name, options, tolerance_ns, left_out):
     setattr(TruthTest, f"test_{name}", lambda self: self.compare(options, tolerance_ns, left_out))
 

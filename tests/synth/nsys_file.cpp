@@ -15,7 +15,12 @@ constexpr std::int64_t before_capture_ns = 2'000'000'000;  // from session start
 class NsysFile {
  public:
   NsysFile(const Job& job, const Topology& topology, const JobRun& run, int host, const std::string& path)
-      : job_(job), topology_(topology), run_(run), host_(host), clock_(job, host * job.ranks_per_host), database_(path) {}
+      : job_(job),
+        topology_(topology),
+        run_(run),
+        host_(host),
+        clock_(job, host * job.ranks_per_host),
+        database_(path) {}
 
   void write() {
     machine();
@@ -30,7 +35,9 @@ class NsysFile {
   std::int64_t session_ns(std::int64_t t) const { return clock_.file_ns(t) - clock_.file_ns(0) + before_capture_ns; }
   static std::int64_t pid_of(int rank) { return 4'000 + rank; }
   static std::int64_t global_pid(int rank) { return virtual_machine | pid_of(rank) << 24; }
-  static std::int64_t thread_of(int rank, bool autograd) { return global_pid(rank) | (pid_of(rank) + (autograd ? 900 : 0)); }
+  static std::int64_t thread_of(int rank, bool autograd) {
+    return global_pid(rank) | (pid_of(rank) + (autograd ? 900 : 0));
+  }
   int device_of(int rank) const { return rank % job_.ranks_per_host; }
 
   void pair(const char* table, std::string_view name, std::string_view value) {
@@ -51,16 +58,18 @@ class NsysFile {
     database_.insert("TARGET_INFO_SESSION_START_TIME", "utcEpochNs", {clock_.file_ns(0) - before_capture_ns});
     for (std::int64_t d = 0; d < job_.ranks_per_host; ++d) {
       // The export's GPU id is not the CUDA ordinal: here they run in opposite directions.
-      database_.insert("TARGET_INFO_GPU", "vmId, id, name, isDiscrete, totalMemory, smCount, cuDevice, computeMajor, computeMinor",
-                       {virtual_machine, job_.ranks_per_host - 1 - d, std::string_view("NVIDIA A100-SXM4-40GB"), std::int64_t{1},
-                        std::int64_t{42'297'786'368}, std::int64_t{108}, d, std::int64_t{8}, std::int64_t{0}});
+      database_.insert(
+          "TARGET_INFO_GPU", "vmId, id, name, isDiscrete, totalMemory, smCount, cuDevice, computeMajor, computeMinor",
+          {virtual_machine, job_.ranks_per_host - 1 - d, std::string_view("NVIDIA A100-SXM4-40GB"), std::int64_t{1},
+           std::int64_t{42'297'786'368}, std::int64_t{108}, d, std::int64_t{8}, std::int64_t{0}});
     }
   }
 
   void process(int rank) {
     const std::int64_t main = thread_of(rank, false), pid = pid_of(rank);
     database_.insert("PROCESSES", "globalPid, pid, name", {global_pid(rank), pid, std::string_view("python3.12")});
-    database_.insert("ThreadNames", "nameId, priority, globalTid", {database_.string_id("pt_autograd_0"), std::int64_t{10}, thread_of(rank, true)});
+    database_.insert("ThreadNames", "nameId, priority, globalTid",
+                     {database_.string_id("pt_autograd_0"), std::int64_t{10}, thread_of(rank, true)});
     database_.insert("TARGET_INFO_CUDA_DEVICE", "gpuId, cudaId, pid",
                      {std::int64_t{job_.ranks_per_host - 1 - device_of(rank)}, std::int64_t{device_of(rank)}, pid});
     const RankRun& own = run_.ranks[static_cast<std::size_t>(rank)];
@@ -88,14 +97,15 @@ class NsysFile {
       return std::string(name) + "=" + std::to_string(at) + "/" + std::to_string(size);
     };
     return "rank=" + std::to_string(rank) + "; " + part("pp", p.pp, m.pp) + " " +
-           part("dp", p.dp_replicate * m.dp_shard + p.dp_shard, m.dp_replicate * m.dp_shard) + " " + part("cp", p.cp, m.cp) + " " +
-           part("ep", (p.dp_shard * m.cp + p.cp) % m.ep, m.ep) + "; mbs=" + std::to_string(job_.model.local_batch) +
-           " seq=" + std::to_string(job_.model.seq);
+           part("dp", p.dp_replicate * m.dp_shard + p.dp_shard, m.dp_replicate * m.dp_shard) + " " +
+           part("cp", p.cp, m.cp) + " " + part("ep", (p.dp_shard * m.cp + p.cp) % m.ep, m.ep) +
+           "; mbs=" + std::to_string(job_.model.local_batch) + " seq=" + std::to_string(job_.model.seq);
   }
 
   void range(const std::string& text, std::int64_t thread, std::int64_t start, std::int64_t end) {
-    database_.insert("NVTX_EVENTS", "start, end, eventType, text, globalTid, domainId",
-                     {session_ns(start), session_ns(end), std::int64_t{59}, std::string_view(text), thread, std::int64_t{0}});
+    database_.insert(
+        "NVTX_EVENTS", "start, end, eventType, text, globalTid, domainId",
+        {session_ns(start), session_ns(end), std::int64_t{59}, std::string_view(text), thread, std::int64_t{0}});
   }
 
   void spans(const RankRun& own, const RankStep& step, int rank) {
@@ -108,7 +118,8 @@ class NsysFile {
       if (span.kind == Span::weight) text = "weight chunk";
       if (span.kind == Span::optimizer) text = "Optimizer.step#AdamW.step";
       if (text.empty()) continue;
-      range(text, thread_of(rank, false), own.ops[step.first_op + static_cast<std::size_t>(span.first_op)].cpu_start - 1,
+      range(text, thread_of(rank, false),
+            own.ops[step.first_op + static_cast<std::size_t>(span.first_op)].cpu_start - 1,
             own.ops[step.first_op + static_cast<std::size_t>(span.last_op)].cpu_end + 1);
     }
   }
@@ -124,7 +135,8 @@ class NsysFile {
     const auto close = [&](std::size_t end) {
       if (open.layer < 0) return;
       char text[32];
-      std::snprintf(text, sizeof text, "layer%02d.stage%d_%c", open.layer, open.stage, open.phase == Phase::forward ? 'f' : 'b');
+      std::snprintf(text, sizeof text, "layer%02d.stage%d_%c", open.layer, open.stage,
+                    open.phase == Phase::forward ? 'f' : 'b');
       const Op& first = own.ops[open.first];
       range(text, thread_of(rank, on_autograd_thread(first)), first.cpu_start, own.ops[end - 1].cpu_end);
     };
@@ -132,7 +144,8 @@ class NsysFile {
     for (std::size_t i = step.first_op; i < step.end_op; ++i) {
       const Op& op = own.ops[i];
       const bool same = op.layer == open.layer && op.phase == open.phase && op.microbatch == open.microbatch;
-      const bool inside = op.layer >= 0 && (op.phase == Phase::forward || op.phase == Phase::backward) && op.queue != fsdp_queue;
+      const bool inside =
+          op.layer >= 0 && (op.phase == Phase::forward || op.phase == Phase::backward) && op.queue != fsdp_queue;
       const int stage = inside ? next_stage(op, same ? before : 0) : 0;
       if (!same || stage != open.stage) {
         close(i);
@@ -146,45 +159,75 @@ class NsysFile {
   static int next_stage(const Op& op, int before) {
     const bool forward = op.phase == Phase::forward;
     if (op.kernel == Kernel::permute) return 5;
-    if (op.instance >= 0 && op.collective == Collective::all_to_allv) return forward ? (before < 2 ? 2 : 4) : (before >= 4 ? 4 : 2);
+    if (op.instance >= 0 && op.collective == Collective::all_to_allv)
+      return forward ? (before < 2 ? 2 : 4) : (before >= 4 ? 4 : 2);
     if (forward) return before == 2 || before == 3 ? 3 : before == 0 ? 1 : before;
     return before == 4 || before == 3 ? 3 : before == 0 ? 5 : 1;
   }
 
   void operation(const Op& op, int rank, std::int64_t correlation, NcclRanges& nccl) {
-    const std::int64_t thread = thread_of(rank, on_autograd_thread(op)), device = device_of(rank), stream = stream_number(op.queue);
-    const std::int64_t start = session_ns(op.start), end = session_ns(op.end), process = global_pid(rank), one = 1, none = 0;
+    const std::int64_t thread = thread_of(rank, on_autograd_thread(op)), device = device_of(rank),
+                       stream = stream_number(op.queue);
+    const std::int64_t start = session_ns(op.start), end = session_ns(op.end), process = global_pid(rank), one = 1,
+                       none = 0;
     const KernelName& name = name_of(op.kernel);
     const bool copy = op.kernel == Kernel::copy_to_device, clear = op.kernel == Kernel::clear;
-    const char* call = copy ? "cudaMemcpyAsync_v3020" : clear ? "cudaMemsetAsync_v3020" : op.instance >= 0 ? "cudaLaunchKernelExC_v11060" : "cudaLaunchKernel_v7000";
+    const char* call = copy               ? "cudaMemcpyAsync_v3020"
+                       : clear            ? "cudaMemsetAsync_v3020"
+                       : op.instance >= 0 ? "cudaLaunchKernelExC_v11060"
+                                          : "cudaLaunchKernel_v7000";
     if (op.instance >= 0) nccl.call(op, thread, session_ns(op.cpu_start) + 1, session_ns(op.cpu_end));
-    database_.insert("CUPTI_ACTIVITY_KIND_RUNTIME", "start, end, eventClass, globalTid, correlationId, nameId, returnValue",
+    database_.insert("CUPTI_ACTIVITY_KIND_RUNTIME",
+                     "start, end, eventClass, globalTid, correlationId, nameId, returnValue",
                      {session_ns(op.launch), session_ns(KinetoEvents::launch_end(op)), none, thread, correlation,
                       database_.string_id(call), none});
     if (copy) {
-      database_.insert("CUPTI_ACTIVITY_KIND_MEMCPY",
-                       "start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, srcKind, dstKind",
-                       {start, end, device, one, stream, correlation, process, std::int64_t{op.bytes}, one, one, std::int64_t{2}});
+      database_.insert(
+          "CUPTI_ACTIVITY_KIND_MEMCPY",
+          "start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, srcKind, dstKind",
+          {start, end, device, one, stream, correlation, process, std::int64_t{op.bytes}, one, one, std::int64_t{2}});
     } else if (clear) {
-      database_.insert("CUPTI_ACTIVITY_KIND_MEMSET",
-                       "start, end, deviceId, contextId, streamId, correlationId, globalPid, value, bytes, memKind",
-                       {start, end, device, one, stream, correlation, process, none, std::int64_t{op.bytes}, std::int64_t{2}});
+      database_.insert(
+          "CUPTI_ACTIVITY_KIND_MEMSET",
+          "start, end, deviceId, contextId, streamId, correlationId, globalPid, value, bytes, memKind",
+          {start, end, device, one, stream, correlation, process, none, std::int64_t{op.bytes}, std::int64_t{2}});
     } else {
       const char* full = op.instance >= 0 ? name_of(op.collective).kernel : name.cuda;
-      database_.insert("CUPTI_ACTIVITY_KIND_KERNEL",
-                       "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName, launchType, "
-                       "registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, "
-                       "localMemoryPerThread, localMemoryTotal, gridId",
-                       {start, end, device, one, stream, correlation, process, database_.string_id(full),
-                        database_.string_id(short_kernel_name(full)), one, std::int64_t{name.registers}, std::int64_t{24}, one, one,
-                        std::int64_t{name.warps * 32}, one, one, none, none, none, none, correlation});
+      database_.insert(
+          "CUPTI_ACTIVITY_KIND_KERNEL",
+          "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName, launchType, "
+          "registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, "
+          "localMemoryPerThread, localMemoryTotal, gridId",
+          {start,
+           end,
+           device,
+           one,
+           stream,
+           correlation,
+           process,
+           database_.string_id(full),
+           database_.string_id(short_kernel_name(full)),
+           one,
+           std::int64_t{name.registers},
+           std::int64_t{24},
+           one,
+           one,
+           std::int64_t{name.warps * 32},
+           one,
+           one,
+           none,
+           none,
+           none,
+           none,
+           correlation});
     }
   }
 
   /// One sample per 100 us and metric: high while a compute kernel runs.
   void metrics(const RankRun& own, int rank) {
     const std::int64_t type = std::int64_t{0x0101000000} | (job_.ranks_per_host - 1 - device_of(rank));
-    const char* names[] = {"SMs Active [Throughput %]", "Tensor Active [Throughput %]", "DRAM Read Bandwidth [Throughput %]"};
+    const char* names[] = {"SMs Active [Throughput %]", "Tensor Active [Throughput %]",
+                           "DRAM Read Bandwidth [Throughput %]"};
     const int busy[] = {96, 61, 38}, quiet[] = {12, 0, 4};
     for (std::int64_t m = 0; m < 3; ++m)
       database_.insert("TARGET_INFO_GPU_METRICS", "typeId, sourceId, typeName, metricId, metricName",

@@ -10,7 +10,14 @@ namespace synth {
 namespace {
 
 constexpr std::int64_t first_schema = std::int64_t{1} << 24;
-enum Schema { all_gather_schema = 4, all_reduce_schema = 5, reduce_scatter_schema = 7, send_schema = 9, recv_schema = 10, init_schema = 11 };
+enum Schema {
+  all_gather_schema = 4,
+  all_reduce_schema = 5,
+  reduce_scatter_schema = 7,
+  send_schema = 9,
+  recv_schema = 10,
+  init_schema = 11
+};
 constexpr std::int64_t int32_type = 5, uint64_type = 18, size_type = 22;
 
 template <class Value>
@@ -37,11 +44,15 @@ struct Field {
 
 std::array<Field, 4> fields_of(int schema) {
   if (schema == init_schema)
-    return {{{"NCCL communicator ID", uint64_type, 0}, {"No. of ranks", int32_type, 8}, {"Rank", int32_type, 12},
+    return {{{"NCCL communicator ID", uint64_type, 0},
+             {"No. of ranks", int32_type, 8},
+             {"Rank", int32_type, 12},
              {"CUDA device", int32_type, 16}}};
   const char* last = schema == send_schema || schema == recv_schema ? "Peer rank" : "Reduction operation";
-  return {{{"NCCL communicator ID", uint64_type, 0}, {"Message size [bytes]", size_type, 8},
-           {schema == all_gather_schema ? nullptr : last, int32_type, 16}, {nullptr, 0, 0}}};
+  return {{{"NCCL communicator ID", uint64_type, 0},
+           {"Message size [bytes]", size_type, 8},
+           {schema == all_gather_schema ? nullptr : last, int32_type, 16},
+           {nullptr, 0, 0}}};
 }
 
 }  // namespace
@@ -58,13 +69,15 @@ void describe_nccl(NsysDatabase& database, std::int64_t thread, std::int64_t sta
                       {nccl_domain, first_schema + schema, count++, field.type, std::string_view(field.name), offset});
     }
     database.insert("NVTX_PAYLOAD_SCHEMAS", "domainId, schemaId, type, numEntries, payloadSize",
-                    {nccl_domain, first_schema + schema, std::int64_t{1}, count, std::int64_t{schema == all_gather_schema ? 16 : 24}});
+                    {nccl_domain, first_schema + schema, std::int64_t{1}, count,
+                     std::int64_t{schema == all_gather_schema ? 16 : 24}});
   }
 }
 
 std::int64_t NcclRanges::communicator(int group) const { return static_cast<std::int64_t>(draw(job_.seed, 51, group)); }
 
-void NcclRanges::range(const char* text, std::int64_t thread, std::int64_t start, std::int64_t end, const SqlBlob* payload) {
+void NcclRanges::range(const char* text, std::int64_t thread, std::int64_t start, std::int64_t end,
+                       const SqlBlob* payload) {
   database_.insert("NVTX_EVENTS", "start, end, eventType, globalTid, textId, domainId, binaryData",
                    {start, end, std::int64_t{59}, thread, database_.string_id(text), nccl_domain, payload});
 }
@@ -127,7 +140,8 @@ void NcclRanges::call(const Op& op, std::int64_t thread, std::int64_t start, std
     case Collective::all_to_allv: break;
   }
   // Made of a group of sends and receives; the kernel is launched when the group ends.
-  const std::int64_t row = instance.row_elements * size_of(instance.type), part = (op.launch - op.cpu_start) / (4 * count + 8);
+  const std::int64_t row = instance.row_elements * size_of(instance.type),
+                     part = (op.launch - op.cpu_start) / (4 * count + 8);
   const auto sent = rows_sent(job_, instance, count, position(rank_));
   const auto received = rows_received(job_, instance, count, position(rank_));
   std::int64_t at = start;

@@ -26,8 +26,8 @@ class NcclRanges {
  private:
   std::int64_t communicator(int group) const;
   void range(const char* text, std::int64_t thread, std::int64_t start, std::int64_t end, const SqlBlob* payload);
-  void message(const char* text, int schema, int group, std::int64_t bytes, int last, std::int64_t thread, std::int64_t start,
-               std::int64_t end);
+  void message(const char* text, int schema, int group, std::int64_t bytes, int last, std::int64_t thread,
+               std::int64_t start, std::int64_t end);
 
   const Job& job_;
   const Topology& topology_;
