@@ -23,6 +23,8 @@ std::unique_ptr<Metric> cpu_overhead();
 std::unique_ptr<Metric> token_to_expert_assignment();
 std::unique_ptr<Metric> fsdp();
 std::unique_ptr<Metric> hardware_saturation();
+std::unique_ptr<Metric> blocking_comm();
+std::unique_ptr<Metric> efficiency();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -50,6 +52,8 @@ constexpr MakeMetric registered[] = {
     token_to_expert_assignment,
     fsdp,
     hardware_saturation,
+    blocking_comm,
+    efficiency,
     timeline,
 };
 // clang-format on

@@ -1,0 +1,215 @@
+// efficiency: how well the GPUs are used together, and whether imbalance or communication is to blame.
+// Definition (POP, peers-formulas-hardware D.8): useful = union of compute kernels of a GPU within the run's step window
+// R(N) = [min over ranks of G start, max of G end] on the corrected clock; LB = mean / max useful, CommE = max useful /
+// len(R), PE = LB × CommE = mean useful / len(R). Per step, and in 20 equal windows of each step.
+// Merge: sums and maxima. SerE and TE need the replay of the run on an ideal network and are absent.
+#include <algorithm>
+
+#include "core/statistics.hpp"
+#include "core/wide.hpp"
+#include "metrics/format.hpp"
+#include "metrics/metric.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::int32_t windows_count = 20;
+
+struct Efficiency {
+  static MetricInfo info() {
+    return {.name = "efficiency",
+            .unit = "ratio",
+            .question = "How well are all GPUs used together: is it imbalance or communication that costs?",
+            .definition =
+                "POP: useful = union of compute kernels of a GPU within the run's step window R; load balance = mean / "
+                "max useful, communication efficiency = max useful / len(R), parallel efficiency = their product = "
+                "mean useful / len(R). Headline: pooled over steps. Above 0.8 is acceptable.",
+            .needs = "GPU events with steps; for several hosts collectives that align their clocks",
+            .section = PageSection::further,
+            .aliases = {},
+            .wants = {},
+            .needs_matching = true,
+            .needs_segments = true};
+  }
+
+  struct Sums {
+    std::int64_t useful_sum_ns = 0, useful_max_ns = 0, gpus_count = 0;
+    void combine(const Sums& other) {
+      useful_sum_ns += other.useful_sum_ns;
+      useful_max_ns = std::max(useful_max_ns, other.useful_max_ns);
+      gpus_count += other.gpus_count;
+    }
+    double mean_ns() const { return ratio(static_cast<double>(useful_sum_ns), static_cast<double>(gpus_count)); }
+  };
+
+  template <class Row>
+  static void add_columns(std::vector<ColumnSpec<Row>>& all) {
+    all.push_back(column("length_ns", &Row::length_ns, "ns", "length of the window"));
+    all.push_back(integer_column<Row>("gpus_count", "", "GPUs with a trace", {},
+                                      [](const Row& row) { return row.sums.gpus_count; }));
+    all.push_back(integer_column<Row>("useful_sum_ns", "ns", "sum over GPUs of the union of compute kernels", {},
+                                      [](const Row& row) { return row.sums.useful_sum_ns; }));
+    all.push_back(integer_column<Row>("useful_max_ns", "ns", "largest over GPUs", {},
+                                      [](const Row& row) { return row.sums.useful_max_ns; }));
+    all.push_back(derived<Row>("load_balance_ratio", "ratio", "mean / max useful", [](const Row& row) {
+      return ratio(row.sums.mean_ns(), static_cast<double>(row.sums.useful_max_ns));
+    }));
+    all.push_back(derived<Row>("communication_efficiency_ratio", "ratio", "max useful / length", [](const Row& row) {
+      return ratio(static_cast<double>(row.sums.useful_max_ns), static_cast<double>(row.length_ns));
+    }));
+    all.push_back(derived<Row>("parallel_efficiency_ratio", "ratio", "mean useful / length", [](const Row& row) {
+      return ratio(row.sums.mean_ns(), static_cast<double>(row.length_ns));
+    }));
+  }
+
+  struct Row {
+    StepId step;
+    std::int32_t replica = -1;
+    std::int64_t start_ns = 0, length_ns = 0;
+    Sums sums;
+    auto key() const { return std::tuple(step, replica); }
+    void combine(const Row& other) { sums.combine(other.sums); }
+    static TableInfo table() { return {"rows", "POP efficiencies of each step over all GPUs"}; }
+    static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
+      std::vector<ColumnSpec<Row>> all = key_columns<Row>();
+      all.push_back(column("replica", &Row::replica, "", "replica folder; -1 = none", -1));
+      all.push_back(column("start_ns", &Row::start_ns, "ns", "first GPU start over all ranks, corrected clock"));
+      add_columns(all);
+      return all;
+    }
+  };
+  struct Window {
+    StepId step;
+    std::int32_t replica = -1, window = 0;
+    std::int64_t start_ns = 0, length_ns = 0;
+    Sums sums;
+    auto key() const { return std::tuple(step, replica, window); }
+    void combine(const Window& other) { sums.combine(other.sums); }
+    static TableInfo table() { return {"windows", "POP efficiencies in 20 equal windows of each step"}; }
+    static std::vector<ColumnSpec<Window>> columns(const Resolver&) {
+      std::vector<ColumnSpec<Window>> all = key_columns<Window>();
+      all.push_back(column("replica", &Window::replica, "", "replica folder; -1 = none", -1));
+      all.push_back(column("window", &Window::window, "", "0 to 19, in time"));
+      all.push_back(column("start_ns", &Window::start_ns, "ns", "begin of the window, corrected clock"));
+      add_columns(all);
+      return all;
+    }
+  };
+  struct ByRank {
+    StepId step;
+    RankId rank;
+    std::int32_t device = 0, replica = -1;
+    std::int64_t useful_ns = 0;
+    auto key() const { return std::tuple(step, rank, device, replica); }
+    static TableInfo table() { return {"by_rank", "useful time of each GPU in the run's step window"}; }
+    static std::vector<ColumnSpec<ByRank>> columns(const Resolver&) {
+      std::vector<ColumnSpec<ByRank>> all = key_columns<ByRank>();
+      all.push_back(column("useful_ns", &ByRank::useful_ns, "ns", "union of compute kernels in the window"));
+      return all;
+    }
+  };
+  using Tables = RowTables<Row, Window, ByRank>;
+
+  static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
+    for (const RankSegments& segments : rank.segments) {
+      Intervals compute;  // on the corrected clock, which keeps the order
+      for (const Interval& busy : segments.compute)
+        append_merged(compute, {corrected(context, rank.entry, busy.start_ns), corrected(context, rank.entry, busy.end_ns)});
+      for (const Step& step : rank.entry.facts.steps) {
+        const std::int64_t number = step.number + rank.entry.step_shift;
+        const Interval run = run_window(rank.entry.iteration, rank.entry.replica, number, context);
+        if (run.length_ns() <= 0) continue;
+        Row row;
+        row.step = {rank.entry.iteration, number};
+        row.replica = rank.entry.replica;
+        row.start_ns = run.start_ns;
+        row.length_ns = run.length_ns();
+        const std::int64_t useful_ns = within(compute, run);
+        row.sums = {useful_ns, useful_ns, 1};
+        out.of<Row>().push_back(row);
+        out.of<ByRank>().push_back({row.step, rank.entry.rank, segments.device, row.replica, useful_ns});
+        for (std::int32_t w = 0; w < windows_count; ++w) {
+          const auto edge = [&](std::int32_t i) {
+            return run.start_ns + static_cast<std::int64_t>(static_cast<Wide>(run.length_ns()) * i / windows_count);
+          };
+          const Interval part{edge(w), edge(w + 1)};
+          const std::int64_t part_ns = within(compute, part);
+          out.of<Window>().push_back(
+              {row.step, row.replica, w, part.start_ns, part.length_ns(), {part_ns, part_ns, 1}});
+        }
+      }
+    }
+    out.for_each([](auto& rows) { sort_and_fold(rows); });
+  }
+
+  static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    const auto& rows = tables.of<Row>();
+    if (rows.empty()) return out.absent("no step has GPU events");
+    double mean_ns = 0, max_ns = 0, length_ns = 0;
+    for (const Row& row : rows) {
+      mean_ns += row.sums.mean_ns();
+      max_ns += static_cast<double>(row.sums.useful_max_ns);
+      length_ns += static_cast<double>(row.length_ns);
+    }
+    const double balance = ratio(mean_ns, max_ns), communication = ratio(max_ns, length_ns);
+    out.value("parallel_efficiency_ratio", ratio(mean_ns, length_ns), "mean useful / step window, pooled over steps");
+    out.value("load_balance_ratio", balance, "mean / max useful, pooled over steps");
+    out.value("communication_efficiency_ratio", communication, "max useful / step window, pooled over steps");
+    out.note("serialisation_efficiency", "absent: needs the replay on an ideal network");
+    out.note("transfer_efficiency", "absent: needs the replay on an ideal network");
+    std::string line = percent(ratio(mean_ns, length_ns)) + " of all GPU time in the steps computes = load balance " +
+                       percent(balance) + " x communication efficiency " + percent(communication);
+    const bool uncorrected = std::any_of(context.clock.hosts.begin(), context.clock.hosts.end(),
+                                         [](const HostClock& host) { return !host.corrected; });
+    if (uncorrected) {
+      out.status = Status::partial;
+      out.reason = "hosts without a common clock: step windows over all ranks are too long";
+      line += " (some clocks are uncorrected)";
+    }
+    add_line(out.page, "efficiency", line);
+    std::vector<std::string> lines;
+    for (const Row& row : rows) {
+      const auto most_ns = static_cast<double>(row.sums.useful_max_ns), step_ns = static_cast<double>(row.length_ns);
+      lines.push_back("  " + step_name(row.step) + ": parallel efficiency " + percent(ratio(row.sums.mean_ns(), step_ns)) +
+                      " = load balance " + percent(ratio(row.sums.mean_ns(), most_ns)) +
+                      " x communication efficiency " + percent(ratio(most_ns, step_ns)));
+    }
+    add_capped(out.details, lines);
+  }
+
+ private:
+  static std::int64_t corrected(const ClosingContext& context, const RankEntry& entry, std::int64_t t_ns) {
+    return entry.host_index < 0 ? t_ns : context.clock.corrected(entry.host_index, t_ns);
+  }
+  // Every worker knows the steps of every rank, so the window needs no exchange.
+  static Interval run_window(std::int32_t iteration, std::int32_t replica, std::int64_t number,
+                             const ClosingContext& context) {
+    Interval run{INT64_MAX, INT64_MIN};
+    for (const RankEntry& entry : context.ranks.entries) {
+      if (entry.iteration != iteration || entry.replica != replica) continue;
+      for (const Step& step : entry.facts.steps) {
+        if (step.number + entry.step_shift != number) continue;
+        for (const DeviceWindow& window : step.devices) {
+          if (window.gpu_start_ns == absent_ns) continue;
+          run.start_ns = std::min(run.start_ns, corrected(context, entry, window.gpu_start_ns));
+          run.end_ns = std::max(run.end_ns, corrected(context, entry, window.gpu_end_ns));
+        }
+      }
+    }
+    return run.start_ns > run.end_ns ? Interval{} : run;
+  }
+  static std::int64_t within(const Intervals& merged, Interval window) {
+    const auto first = std::partition_point(merged.begin(), merged.end(),
+                                            [&](const Interval& i) { return i.end_ns <= window.start_ns; });
+    std::int64_t total = 0;
+    for (auto at = first; at != merged.end() && at->start_ns < window.end_ns; ++at)
+      total += std::min(at->end_ns, window.end_ns) - std::max(at->start_ns, window.start_ns);
+    return total;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> efficiency() { return define_metric<Efficiency>(); }
+
+}  // namespace ccl

@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include "support/small_run.hpp"
+
+namespace ccl::test {
+namespace {
+
+double real_at(const MetricResult& result, const std::string& name, std::int64_t row, const std::string& column) {
+  return std::get<double>(cell_at(table(result, name), row, column));
+}
+
+// Two ranks in one step of 1000 ns: 800 and 400 ns of compute. Rank 1's clock runs 5000 ns ahead.
+SmallRun two_ranks() {
+  SmallRun run;
+  run.add(TraceBuilder().rank(0).step(3, 0, 1000).kernel("a", 0, 800).copy("Memcpy", 8, 900, 100).build(), "a");
+  run.add(TraceBuilder().rank(1).step(3, 5000, 6000).kernel("a", 5100, 300).stream(8).kernel("b", 5300, 200).build(),
+          "b");
+  run.clock.hosts[1].offset_ns = -5000;
+  return run;
+}
+
+TEST(Efficiency, IsLoadBalanceTimesCommunicationEfficiency) {
+  SmallRun run = two_ranks();
+  const MetricResult result = run.result("efficiency");
+  ASSERT_EQ(table(result, "rows").rows_count, 1);
+  EXPECT_EQ(integer_at(result, "rows", 0, "length_ns"), 1000);
+  EXPECT_EQ(integer_at(result, "rows", 0, "useful_sum_ns"), 1200);
+  EXPECT_DOUBLE_EQ(real_at(result, "rows", 0, "load_balance_ratio"), 600.0 / 800);
+  EXPECT_DOUBLE_EQ(real_at(result, "rows", 0, "communication_efficiency_ratio"), 0.8);
+  EXPECT_DOUBLE_EQ(headline(result, "parallel_efficiency_ratio"), 0.6);
+  EXPECT_NEAR(headline(result, "load_balance_ratio") * headline(result, "communication_efficiency_ratio"),
+              headline(result, "parallel_efficiency_ratio"), 1e-12);
+}
+
+TEST(Efficiency, WindowsAddUpToTheStep) {
+  SmallRun run = two_ranks();
+  const MetricResult result = run.result("efficiency");
+  ASSERT_EQ(table(result, "windows").rows_count, 20);
+  std::int64_t length_ns = 0, useful_ns = 0;
+  for (std::int64_t w = 0; w < 20; ++w) {
+    length_ns += integer_at(result, "windows", w, "length_ns");
+    useful_ns += integer_at(result, "windows", w, "useful_sum_ns");
+    EXPECT_LE(integer_at(result, "windows", w, "useful_max_ns"), integer_at(result, "windows", w, "length_ns"));
+  }
+  EXPECT_EQ(length_ns, 1000);
+  EXPECT_EQ(useful_ns, 1200);
+  EXPECT_DOUBLE_EQ(real_at(result, "windows", 0, "parallel_efficiency_ratio"), 0.5) << "rank 1 begins at 100";
+}
+
+TEST(Efficiency, UncorrectedClocksAreSaid) {
+  SmallRun run = two_ranks();
+  run.clock.hosts[1].corrected = false;
+  EXPECT_EQ(run.result("efficiency").report.status, Status::partial);
+}
+
+}  // namespace
+}  // namespace ccl::test
