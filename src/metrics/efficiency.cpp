@@ -72,7 +72,6 @@ struct Efficiency {
     static TableInfo table() { return {"rows", "POP efficiencies of each step over all GPUs"}; }
     static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
       std::vector<ColumnSpec<Row>> all = key_columns<Row>();
-      all.push_back(column("replica", &Row::replica, "", "replica folder; -1 = none", -1));
       all.push_back(column("start_ns", &Row::start_ns, "ns", "first GPU start over all ranks, corrected clock"));
       add_columns(all);
       return all;
@@ -88,7 +87,6 @@ struct Efficiency {
     static TableInfo table() { return {"windows", "POP efficiencies in 20 equal windows of each step"}; }
     static std::vector<ColumnSpec<Window>> columns(const Resolver&) {
       std::vector<ColumnSpec<Window>> all = key_columns<Window>();
-      all.push_back(column("replica", &Window::replica, "", "replica folder; -1 = none", -1));
       all.push_back(column("window", &Window::window, "", "0 to 19, in time"));
       all.push_back(column("start_ns", &Window::start_ns, "ns", "begin of the window, corrected clock"));
       add_columns(all);
