@@ -1,0 +1,119 @@
+#include "parse/memory_snapshot.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/scratch_folder.hpp"
+
+namespace ccl::test {
+namespace {
+
+using namespace std::string_literals;
+
+// A small writer of pickles, protocol 2.
+std::string text(const std::string& s) {
+  const auto size = static_cast<char>(s.size());
+  return "X"s + size + "\0\0\0"s + s;
+}
+std::string number(std::int64_t value) {
+  std::string out = "\x8a\x08"s;
+  for (int i = 0; i < 8; ++i) out += static_cast<char>(value >> 8 * i & 0xff);
+  return out;
+}
+std::string list(const std::vector<std::string>& items) {
+  std::string out = "](";
+  for (const std::string& item : items) out += item;
+  return out + "e";
+}
+std::string dict(const std::vector<std::pair<std::string, std::string>>& items) {
+  std::string out = "}(";
+  for (const auto& [key, value] : items) out += text(key) + value;
+  return out + "u";
+}
+std::string block(std::int64_t address, std::int64_t size, std::int64_t requested, const std::string& state) {
+  return dict({{"address", number(address)},
+               {"size", number(size)},
+               {"requested_size", number(requested)},
+               {"state", text(state)},
+               {"frames", list({dict({{"line", number(1)}})})}});
+}
+std::string entry(const std::string& action, std::int64_t address, std::int64_t size, std::int64_t time_us) {
+  return dict(
+      {{"action", text(action)}, {"addr", number(address)}, {"size", number(size)}, {"time_us", number(time_us)}});
+}
+std::string snapshot(const std::vector<std::string>& entries) {
+  const std::string segment =
+      dict({{"device", number(0)},
+            {"address", number(4096)},
+            {"total_size", number(4096)},
+            {"allocated_size", number(1024)},
+            {"active_size", number(1024)},
+            {"requested_size", number(1000)},
+            {"segment_type", text("small")},
+            {"blocks", list({block(4096, 1024, 1000, "active_allocated"), block(5120, 3072, 0, "inactive")})}});
+  return "\x80\x02"s + dict({{"segments", list({segment})}, {"device_traces", list({list(entries)})}}) + ".";
+}
+std::vector<DeviceMemory> read(const std::string& bytes, Problems& problems) {
+  const ScratchFolder folder;
+  TraceFile file;
+  file.path = folder.write("a.pickle", bytes);
+  file.shown = "a.pickle";
+  Progress progress;
+  return read_memory_snapshot(file, 64, problems, progress);
+}
+
+TEST(MemorySnapshot, PeaksComeFromTheReplayInBothSizes) {
+  Problems problems;
+  const auto found =
+      read(snapshot({entry("segment_alloc", 4096, 4096, 1), entry("alloc", 4096, 1000, 2), entry("alloc", 5120, 600, 3),
+                     entry("free_requested", 5120, 600, 4), entry("free_completed", 5120, 600, 5)}),
+           problems);
+  EXPECT_TRUE(problems.rows().empty());
+  ASSERT_EQ(found.size(), 1U);
+  const DeviceMemory& m = found.front();
+  EXPECT_EQ(m.reserved_bytes, 4096);
+  EXPECT_EQ(m.requested_bytes, 1000);
+  EXPECT_EQ(m.peak_requested_bytes, 1600);
+  EXPECT_EQ(m.peak_active_bytes, 1024 + 1024);
+  EXPECT_EQ(m.peak_reserved_bytes, 4096);
+  EXPECT_EQ(m.allocations_count, 2);
+  EXPECT_EQ(m.frees_count, 1) << "a free is requested once and completed once: it counts once";
+  EXPECT_EQ(m.segment_allocations_count, 1) << "segment_alloc is no alloc";
+  EXPECT_EQ(m.first_us, 1);
+  EXPECT_EQ(m.last_us, 5);
+  EXPECT_EQ(m.sizes_count, (std::vector<std::int64_t>{0, 0, 0, 0, 0, 0, 0, 0, 0, 2}));
+}
+
+TEST(MemorySnapshot, InactiveBlocksBesideActiveOnesCannotBeReturned) {
+  Problems problems;
+  const DeviceMemory m = read(snapshot({}), problems).at(0);
+  EXPECT_EQ(m.small.inactive_bytes, 3072);
+  EXPECT_EQ(m.small.inactive_split_bytes, 3072);
+  EXPECT_EQ(m.small.largest_inactive_bytes, 3072);
+  EXPECT_EQ(m.large.inactive_bytes, 0);
+  EXPECT_EQ(m.peak_requested_bytes, -1) << "without entries there is no peak";
+}
+
+TEST(MemorySnapshot, OutOfMemoryTellsWhatWasAskedAndFree) {
+  Problems problems;
+  const auto found =
+      read(snapshot({dict(
+               {{"action", text("oom")}, {"size", number(900)}, {"device_free", number(70)}, {"time_us", number(8)}})}),
+           problems);
+  ASSERT_EQ(found.at(0).out_of_memory.size(), 1U);
+  EXPECT_EQ(found[0].out_of_memory[0].asked_bytes, 900);
+  EXPECT_EQ(found[0].out_of_memory[0].free_bytes, 70);
+}
+
+TEST(MemorySnapshot, CodeInTheFileIsRefusedAndNamed) {
+  Problems problems;
+  EXPECT_TRUE(read("\x80\x02"
+                   "cos\nsystem\n.",
+                   problems)
+                  .empty());
+  ASSERT_EQ(problems.count(Code::json_invalid), 1);
+  EXPECT_EQ(problems.rows()[0].detail, "opcode GLOBAL would run code and is refused");
+  EXPECT_EQ(problems.rows()[0].offset, 2);
+}
+
+}  // namespace
+}  // namespace ccl::test
