@@ -29,6 +29,7 @@ JOBS = {
                            "--ranks-per-host", "64", "--plain", "--mb-per-rank", "0"), 0,
                           {"timeline": "one matrix per iteration", "steps": "", "budgets": "", "utilization": "",
                            "step times": "the gap starts anew in every file", "coverage": "one row per iteration"}),
+    "inference": (("--style", "inference", "--mesh", "tp=4", "--microbatches", "1", *ONE_HOST, "--steps", "5", "--no-faults"), 0, {}),
     "groups_over_thirty": (("--mesh", "dp_shard=40", *ONE_HOST, *TWO_STEPS), 0, {}),
     "fine_kernels_with_noise": (("--mesh", "dp_shard=2", "--fine", "--gz", "--mb-per-rank", "3", "--ranks-per-host", "8",
                                  *TWO_STEPS), 0, {}),

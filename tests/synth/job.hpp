@@ -53,6 +53,11 @@ struct Job {
   int virtual_stages() const { return mesh.pp * (schedule == Schedule::interleaved && mesh.pp > 1 ? chunks : 1); }
   /// Times of the old styles are whole microseconds; everything is simulated on that grid then.
   std::int64_t time_grain_ns() const { return style == Style::old_names ? 1000 : 1; }
+  /// Serving: every step is one forward pass, the first a prefill, the others decode one token per sequence.
+  bool serves() const { return style == Style::inference; }
+  std::int64_t tokens_per_pass(int step) const {
+    return serves() && step != first_step ? model.local_batch : model.local_batch * model.seq;
+  }
   int hosts() const { return (mesh.world() + ranks_per_host - 1) / ranks_per_host; }
 };
 

@@ -135,7 +135,7 @@ void KinetoCpu::noise_event(std::uint64_t chance, std::int64_t start, std::int64
   }
 }
 
-std::string KinetoCpu::span_name(const Span& span) const {
+std::string KinetoCpu::span_name(const Span& span, bool prefill) const {
   const bool megatron = job_.layout == Layout::megatron;
   const auto module = [&] {
     return span.index >= 0 ? "layers." + std::to_string(span.index)
@@ -143,6 +143,12 @@ std::string KinetoCpu::span_name(const Span& span) const {
   };
   switch (span.kind) {
     case Span::forward:
+      if (job_.serves()) {
+        const std::string batch = std::to_string(job_.model.local_batch);
+        return prefill ? "execute_context_" + batch + "(" + std::to_string(job_.tokens_per_pass(job_.first_step)) +
+                             ")_generation_0(0)"
+                       : std::string("execute_context_0(0)_generation_") + batch + "(" + batch + ")";
+      }
       return megatron ? "megatron/core/pipeline_parallel/schedules.py(403): forward_step"
                       : "Forward " + std::to_string(span.index);
     case Span::backward:
@@ -177,7 +183,7 @@ void KinetoCpu::annotations(const RankStep& step, const OpPlace& place, std::int
     // The call that starts a backward waits on the main thread while the autograd thread works.
     const int thread = inner ? thread_of(first) : events_.process();
     const std::int64_t edge = inner ? 0 : job_.time_grain_ns();
-    events_.slice(frame ? "python_function" : "user_annotation", span_name(span), thread,
+    events_.slice(frame ? "python_function" : "user_annotation", span_name(span, step.first_op == 0), thread,
                   first.cpu_start + place.shift_ns - edge, last.cpu_end + place.shift_ns + edge,
                   frame ? "\"Python parent id\": 1, \"Python id\": " + std::to_string(2 + s) +
                               ", \"Ev Idx\": " + std::to_string(s)

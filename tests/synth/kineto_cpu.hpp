@@ -22,7 +22,7 @@ class KinetoCpu {
   void noise(const Op& op, const OpPlace& place);
   void noise_event(std::uint64_t chance, std::int64_t start, std::int64_t end, int thread, const OpPlace& place,
                    int which);
-  std::string span_name(const Span& span) const;
+  std::string span_name(const Span& span, bool prefill) const;
 
   const Job& job_;
   const Topology& topology_;

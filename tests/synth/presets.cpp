@@ -89,6 +89,7 @@ void check(const Job& job) {
   if (job.model.layers % job.virtual_stages() != 0) fail("layers must be a multiple of the (virtual) pipeline stages");
   if (job.schedule == Schedule::interleaved && job.microbatches % m.pp != 0)
     fail("interleaved needs microbatches to be a multiple of pp");
+  if (job.serves() && m.sharded() * m.dp_replicate > 1) fail("the inference style serves one replica: only tp and pp");
   if (job.steps < 1 || job.microbatches < 1 || job.ranks_per_host < 1 || job.repeat < 1)
     fail("steps, microbatches, ranks-per-host and repeat start at 1");
 }

@@ -12,9 +12,9 @@ class ProgramBuilder : Launcher {
  public:
   ProgramBuilder(const Job& job, const Topology& topology, int rank, int step, std::vector<Meeting>& meetings)
       : Launcher(job, topology, rank, step, meetings),
-        tokens_(m_.local_batch * m_.seq / job.mesh.cp),
+        tokens_(std::max<std::int64_t>(1, job.tokens_per_pass(step) / job.mesh.cp)),
         // Without FSDP (or Megatron's optimizer) TorchTitan applies no mixed precision.
-        activations_(sharded() ? ElementType::bfloat16 : ElementType::float32) {}
+        activations_(sharded() || job.serves() ? ElementType::bfloat16 : ElementType::float32) {}
 
   Program build() {
     span(Span::load, 0, 0, [&] { load_batch(); });
@@ -22,17 +22,22 @@ class ProgramBuilder : Launcher {
                                               job_.virtual_stages() / job_.mesh.pp)) {
       microbatch_ = static_cast<std::int16_t>(action.microbatch);
       if (action.work == Work::forward) forward(action);
-      if (action.work == Work::backward) backward(action);
-      if (action.work == Work::weight) weight(action);
+      if (action.work == Work::backward && !job_.serves()) backward(action);
+      if (action.work == Work::weight && !job_.serves()) weight(action);
     }
     microbatch_ = -1;
-    finish_step();
+    if (job_.serves())
+      program_.waited_for = last_compute_;  // the tokens go to the client
+    else
+      finish_step();
     return std::move(program_);
   }
 
  private:
   bool sharded() const { return channels_[fsdp_queue] >= 0; }
-  bool gathers() const { return sharded() && job_.data_parallel != DataParallel::distributed_optimizer; }
+  bool gathers() const {
+    return sharded() && !job_.serves() && job_.data_parallel != DataParallel::distributed_optimizer;
+  }
   /// With a pipeline the parameters stay gathered for the whole step and gradients are reduced once.
   bool keeps_parameters() const { return job_.mesh.pp > 1; }
   bool reduces_every_microbatch() const {

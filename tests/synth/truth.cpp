@@ -60,6 +60,7 @@ class TruthWriter {
     collectives();
     periods();
     pipelines();
+    passes();
     kernels();
     out_ << "\n}\n";
   }
@@ -256,6 +257,22 @@ class TruthWriter {
     for (const auto& [start, end] : pieces)
       if (end > covered) length += end - std::max(start, covered), covered = end;
     return length;
+  }
+
+  /// Serving: the marker of each forward pass, file clock.
+  void passes() {
+    Table table(out_, "passes", R"(["rank","step","kind","start_ns","end_ns"])");
+    if (!job_.serves()) return;
+    each_visible_step([&](int rank, int number, const RankStep& step) {
+      const RankRun& own = run_.ranks[static_cast<std::size_t>(rank)];
+      const FileClock& clock = clocks_[static_cast<std::size_t>(rank)];
+      for (std::size_t s = step.first_span; s < step.end_span; ++s)
+        if (own.spans[s].kind == Span::forward)
+          table.row(
+              rank, number, number == job_.first_step ? "prefill" : "decode",
+              clock.file_ns(own.ops[step.first_op + static_cast<std::size_t>(own.spans[s].first_op)].cpu_start - 1),
+              clock.file_ns(own.ops[step.first_op + static_cast<std::size_t>(own.spans[s].last_op)].cpu_end + 1));
+    });
   }
 
   void kernels() {
