@@ -15,7 +15,7 @@ def differences(what, expected, found):
 
 
 def coverage(truth, output):
-    found = sorted(row["rank"] for row in output.table("/ranks"))
+    found = sorted({row["rank"] for row in output.table("/ranks")})
     attributes = output.attributes()
     lines = differences("ranks", {"present": truth["present_ranks"]}, {"present": found})
     expected = {"ranks_expected": truth["world_size"], "ranks_covered": len(truth["present_ranks"]),
@@ -59,9 +59,12 @@ def steps(truth, output):
 
 
 def gaps(truth):
-    """(rank, step) -> device idle before the step's first GPU event: since the latest earlier end, or the CPU step."""
+    """(rank, step) -> device idle before the step's first GPU event: since the latest earlier end in its file, or since
+    the start of the CPU step."""
     result, last_end = {}, {}
     for r in sorted(truth["rank_steps"], key=lambda row: (row.rank, row.step)):
+        if (r.step - truth["first_step"]) % truth["steps_per_iteration"] == 0:
+            last_end.pop(r.rank, None)
         since = last_end.get(r.rank, r.cpu_start_ns)
         result[r.rank, r.step] = max(0, r.gpu_start_ns - since)
         last_end[r.rank] = max(last_end.get(r.rank, 0), r.gpu_end_ns)
@@ -216,8 +219,9 @@ def pairs(truth, output):
     """Send and receive: every planted message is one instance of two members. Where a group has more than two members
     and the arguments do not name the peer, nothing may be paired."""
     size = {g.group: len(g.members) for g in truth["groups"]}
-    expected = collections.Counter((c.step, c.source_rank, c.destination_rank) for c in truth["collectives"]
-                                   if c.op == "send" and c.members_seen == 2 and (truth["peers_named"] or size[c.group] == 2))
+    expected = collections.Counter(
+        (c.step, c.source_rank, c.destination_rank) for c in truth["collectives"]
+        if c.op == "send" and c.members_seen == 2 and (truth["peers_named"] or size[c.group] == 2))
     ends = collections.defaultdict(list)
     for row in output.table("/collectives/members"):
         ends[row["instance"]].append(row["rank"])
@@ -225,7 +229,8 @@ def pairs(truth, output):
     planted = collections.Counter()
     for (step, source, destination), count in expected.items():
         planted[step, frozenset((source, destination))] += count
-    found = collections.Counter((row["step"], frozenset(ends[i])) for i, row in rows.items() if row["members_seen"] == 2)
+    found = collections.Counter((row["step"], frozenset(ends[i])) for i, row in rows.items()
+                                if row["members_seen"] == 2)
     return differences("pairs", planted, found)
 
 
@@ -260,21 +265,41 @@ def clocks(truth, output):
 
 def timeline(truth, output):
     """Σ over the bins = Σ over steps of the budget, for compute and overlap and communication."""
-    lines = []
-    with_iteration = [name for name in ("compute_ns", "communication_ns", "overlap_ns")]
-    ranks = [row["rank"] for row in output.table("/ranks")]
-    iteration = output.table("/ranks")[0]["iteration"]
-    expected = collections.Counter()
+    names = ["compute_ns", "communication_ns", "overlap_ns"]
+    expected, found = collections.Counter(), collections.Counter()
     for r in truth["rank_steps"]:
-        for name in with_iteration:
+        for name in names:
             expected[r.rank, name] += getattr(r, name)
-    for name in with_iteration:
-        matrix = output.matrix(f"/timeline/iteration_{iteration}/{name}")
-        for rank, bins in zip(ranks, matrix):
-            total = int(bins[bins >= 0].sum())
-            if total != expected[rank, name]:
-                lines.append(f"timeline {name} of rank {rank}: planted {expected[rank, name]}, found {total}")
-    return lines
+    rows = output.table("/ranks")
+    for iteration in sorted({row["iteration"] for row in rows}):
+        ranks = [row["rank"] for row in rows if row["iteration"] == iteration]
+        for name in names:
+            for rank, bins in zip(ranks, output.matrix(f"/timeline/iteration_{iteration}/{name}")):
+                found[rank, name] += int(bins[bins >= 0].sum())
+    return differences("timeline", expected, found)
+
+
+def phases(truth, output):
+    """Union of the GPU events launched in each phase; weight gradients apart are backward too."""
+    pieces = collections.defaultdict(list)
+    for k in truth["kernels"]:
+        pieces[k.rank, k.step, {"weight": "backward"}.get(k.phase, k.phase)].append((k.start_ns, k.end_ns))
+    names = ["forward", "recompute", "backward", "optimizer", "other"]
+    expected = {(r.rank, r.step): tuple(length(pieces[r.rank, r.step, name]) for name in names)
+                for r in truth["rank_steps"]}
+    found = {(row["rank"], row["step"]): tuple(row[f"{name}_ns"] for name in names)
+             for row in output.table("/metrics/training_phases/rows")}
+    return differences("phases", expected, found)
+
+
+def length(pieces):
+    """Of the union of intervals."""
+    total, covered = 0, 0
+    for start, end in sorted(pieces):
+        if end > covered:
+            total += end - max(start, covered)
+            covered = end
+    return total
 
 
 def everything(truth, output, spread_tolerance_ns):
@@ -297,4 +322,5 @@ def everything(truth, output, spread_tolerance_ns):
         "blame": blame(truth, output),
         "clocks": clocks(truth, output),
         "timeline": timeline(truth, output),
+        "phases": phases(truth, output),
     }

@@ -9,10 +9,10 @@ from planted import Folder, analyze, content_hash
 
 JOBS = {
     "tiny": (),
-    "experts_and_faults": ("--mesh", "dp_shard=4,ep=4", "--experts", "8", "--fault", "leading_kernels", "--fault", "missing:rank=2",
-                           "--fault", "bad_bytes:rank=1,events=4"),
-    "cut_and_shifted": ("--mesh", "dp_shard=4,tp=2", "--fault", "cut:rank=3,keep=0.6", "--fault", "window:rank=1,from=5",
-                        "--fault", "cpu_only:rank=6"),
+    "experts_and_faults": ("--mesh", "dp_shard=4,ep=4", "--experts", "8", "--fault", "leading_kernels",
+                           "--fault", "missing:rank=2", "--fault", "bad_bytes:rank=1,events=4"),
+    "cut_and_shifted": ("--mesh", "dp_shard=4,tp=2", "--fault", "cut:rank=3,keep=0.6",
+                        "--fault", "window:rank=1,from=5", "--fault", "cpu_only:rank=6"),
 }
 
 

@@ -5,34 +5,34 @@ import compare
 from planted import Folder
 
 # name -> (options of ccl-synth, tolerance of spreads on the corrected clock in ns, what is not compared and why)
-ONE_HOST = ("--ranks-per-host", "64", "--clock-offset-us", "0", "--clock-drift-ppm", "0", "--plain", "--mb-per-rank", "0")
+SIZE = ("--plain", "--mb-per-rank", "0")
+ONE_HOST = ("--ranks-per-host", "64", "--clock-offset-us", "0", "--clock-drift-ppm", "0", *SIZE)
 TWO_STEPS = ("--steps", "2", "--no-faults")
 JOBS = {
     "tiny": ((), 6_000, {}),
     "fsdp_one_host": (("--mesh", "dp_shard=4", *ONE_HOST, *TWO_STEPS), 0, {}),
     "hsdp_sequence_parallel": (("--mesh", "dp_replicate=2,dp_shard=2,tp=2", "--tensor-parallel", "sequence", *ONE_HOST,
                                 *TWO_STEPS), 0, {}),
-    "gpipe_recompute": (("--style", "seq", "--mesh", "pp=4,dp_shard=2", "--layers", "4", "--schedule", "gpipe", "--recompute",
-                         "--microbatches", "4", *ONE_HOST, *TWO_STEPS), 0, {}),
-    "interleaved": (("--mesh", "pp=2,tp=2", "--layers", "4", "--schedule", "interleaved", "--microbatches", "4", *ONE_HOST,
+    "gpipe_recompute": (("--style", "seq", "--mesh", "pp=4,dp_shard=2", "--layers", "4", "--schedule", "gpipe",
+                         "--recompute", "--microbatches", "4", *ONE_HOST, *TWO_STEPS), 0, {}),
+    "interleaved": (("--mesh", "pp=2,tp=2", "--layers", "4", "--schedule", "interleaved", "--microbatches", "4",
+                     *ONE_HOST, *TWO_STEPS), 0, {}),
+    "zero_bubble": (("--mesh", "pp=4", "--layers", "4", "--schedule", "zb", "--microbatches", "6", *ONE_HOST,
                      *TWO_STEPS), 0, {}),
-    "zero_bubble": (("--mesh", "pp=4", "--layers", "4", "--schedule", "zb", "--microbatches", "6", *ONE_HOST, *TWO_STEPS),
-                    0, {}),
     "experts": (("--mesh", "dp_shard=4,ep=4", "--experts", "8", *ONE_HOST, *TWO_STEPS), 0, {}),
     "context_parallel": (("--mesh", "dp_shard=2,cp=2", *ONE_HOST, *TWO_STEPS), 0, {}),
     "sequence_numbers": (("--style", "seq", "--mesh", "pp=2,dp_shard=2,tp=2", *ONE_HOST, *TWO_STEPS), 0, {}),
     "rccl": (("--style", "rocm", "--mesh", "dp_shard=2,tp=2", *ONE_HOST, *TWO_STEPS), 0, {}),
     "megatron": (("--layout", "megatron", "--data-parallel", "distopt", "--mesh", "pp=2,dp_shard=2,tp=2", *ONE_HOST,
-                  *TWO_STEPS), 0, {}),
+                  *TWO_STEPS), 0, {"phases": "loading a batch is part of the forward there"}),
     "ccl_bench": (("--layout", "ccl-bench", "--mesh", "dp_shard=2,tp=2", *ONE_HOST, *TWO_STEPS), 0, {}),
     "iteration_folders": (("--steps", "6", "--steps-per-iteration", "2", "--no-faults", "--mesh", "dp_shard=4",
-                           "--ranks-per-host", "64", "--plain", "--mb-per-rank", "0"), 0,
-                          {"timeline": "one matrix per iteration", "steps": "", "budgets": "", "utilization": "",
-                           "step times": "the gap starts anew in every file", "coverage": "one row per iteration"}),
-    "inference": (("--style", "inference", "--mesh", "tp=4", "--microbatches", "1", *ONE_HOST, "--steps", "5", "--no-faults"), 0, {}),
+                           *ONE_HOST), 0, {}),
+    "inference": (("--style", "inference", "--mesh", "tp=4", "--microbatches", "1", *ONE_HOST, "--steps", "5",
+                   "--no-faults"), 0, {"phases": "of training only"}),
     "groups_over_thirty": (("--mesh", "dp_shard=40", *ONE_HOST, *TWO_STEPS), 0, {}),
-    "fine_kernels_with_noise": (("--mesh", "dp_shard=2", "--fine", "--gz", "--mb-per-rank", "3", "--ranks-per-host", "8",
-                                 *TWO_STEPS), 0, {}),
+    "fine_kernels_with_noise": (("--mesh", "dp_shard=2", "--fine", "--gz", "--mb-per-rank", "3", "--ranks-per-host",
+                                 "8", *TWO_STEPS), 0, {}),
 }
 
 

@@ -154,6 +154,9 @@ std::string KinetoCpu::span_name(const Span& span, bool prefill) const {
     case Span::backward:
       return megatron ? "megatron/core/pipeline_parallel/schedules.py(517): backward_step"
                       : "Backward " + std::to_string(span.index);
+    case Span::recompute:
+      return megatron ? "megatron/core/transformer/transformer_block.py(402): custom_forward"
+                      : "torch/utils/checkpoint.py(1523): recompute_fn";
     case Span::weight: return "Weight " + std::to_string(span.index);
     case Span::optimizer:
       return megatron ? "megatron/core/optimizer/distrib_optimizer.py(2402): step_with_ready_grads"
@@ -176,10 +179,11 @@ void KinetoCpu::annotations(const RankStep& step, const OpPlace& place, std::int
     const Span& span = own.spans[s];
     const Op& first = own.ops[step.first_op + static_cast<std::size_t>(span.first_op)];
     const Op& last = own.ops[step.first_op + static_cast<std::size_t>(span.last_op)];
-    const bool frame = job_.layout == Layout::megatron && span.kind != Span::weight && span.kind != Span::gather &&
-                       span.kind != Span::reduce;
-    const bool inner = span.kind == Span::gather || span.kind == Span::reduce;
-    if (inner && job_.layout == Layout::megatron) continue;
+    const bool fsdp = span.kind == Span::gather || span.kind == Span::reduce;
+    const bool megatron = job_.layout == Layout::megatron;
+    if (fsdp && megatron) continue;
+    const bool frame = span.kind == Span::recompute || (megatron && span.kind != Span::weight);
+    const bool inner = fsdp || span.kind == Span::recompute;
     // The call that starts a backward waits on the main thread while the autograd thread works.
     const int thread = inner ? thread_of(first) : events_.process();
     const std::int64_t edge = inner ? 0 : job_.time_grain_ns();

@@ -230,7 +230,7 @@ class ProgramBuilder : Launcher {
     } else if (unit.kind == Unit::layer) {
       if (job_.recompute) {
         phase_ = Phase::recompute;
-        forward_layer();
+        span(Span::recompute, unit.index, 0, [&] { forward_layer(); });
         phase_ = Phase::backward;
       }
       backward_layer();

@@ -87,8 +87,9 @@ class TruthWriter {
          << "}, \"world_size\": " << world() << ",\n\"present_ranks\": " << list_text(present, present.size())
          << ", \"missing_ranks\": " << list_text(missing, missing.size()) << ",\n\"first_step\": " << job_.first_step
          << ", \"steps\": " << job_.steps << ", \"microbatches\": " << job_.microbatches
-         << ", \"repeat\": " << job_.repeat << ", \"ranks_per_host\": " << job_.ranks_per_host
-         << ", \"tokens_per_step\": "
+         << ", \"repeat\": " << job_.repeat
+         << ", \"steps_per_iteration\": " << (job_.steps_per_iteration > 0 ? job_.steps_per_iteration : job_.steps)
+         << ", \"ranks_per_host\": " << job_.ranks_per_host << ", \"tokens_per_step\": "
          << job_.model.local_batch * job_.model.seq * job_.microbatches * m.dp_replicate * m.dp_shard
          << ",\n\"parameters\": " << job_.model.parameters() << ", \"end_skew_ns\": " << job_.end_skew_ns
          << ", \"peers_named\": " << (job_.style == Style::sequence ? "true" : "false");
