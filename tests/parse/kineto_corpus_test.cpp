@@ -197,6 +197,19 @@ TEST_P(KinetoCorpus, NumbersPerRankAreTheIndependentOnes) {
   EXPECT_GE(compared, 15);
 }
 
+TEST_P(KinetoCorpus, NumbersOfThePackedSetAreTheIndependentOnes) {
+  const dom::element document = parser_.load((folder_ / "expected/param-dlrm8.json").string());
+  int compared = 0;
+  for (const auto& [name, content] : unpack_tar_gz(folder_ / "given/param-dlrm8/dlrm_kineto.tar.gz"))
+    for (const dom::element rank : document["per_rank"].get_array()) {
+      if (text(rank, "file") != name) continue;
+      SCOPED_TRACE(name);
+      expect_rank(read_text(content, settings_), rank);
+      ++compared;
+    }
+  EXPECT_EQ(compared, 8);
+}
+
 TEST_P(KinetoCorpus, OddFilesGiveTheNumbersOfTheGoodOne) {
   const dom::element base_document = parser_.load((folder_ / "expected/torchtitan-fsdp4-mini.json").string());
   dom::parser odd_parser;

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "support/kineto_text.hpp"
 
 namespace ccl::test {
@@ -167,6 +170,28 @@ TEST_P(KinetoDamageTest, AnyByteMayBeWrong) {
       ASSERT_TRUE(std::find(names.begin(), names.end(), "a") != names.end()) << at << wrong;
       ASSERT_TRUE(std::find(names.begin(), names.end(), "d") != names.end()) << at << wrong << '\n' << changed;
     }
+}
+
+TEST_P(KinetoDamageTest, RandomDamageNeverEndsTheRun) {
+  std::string events = R"({"ph": "B", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 1},{"ph": "E", "pid": 0, "tid": 7, "ts": 2})";
+  for (int i = 0; i < 6; ++i)
+    events += ",\n  " + kernel_text("ncclDevKernel_AllReduce", std::to_string(10 * i), "1", 7, i,
+                                    R"(, "Collective name": "allreduce", "In split size": "[1, 2]", "Process Group Ranks": [0, 1])");
+  const std::string good = trace_text(events, R"("distributedInfo": {"rank": 1, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]},)");
+  std::mt19937_64 random(13);
+  const std::string letters = "{}[]\",:\\0-e.\n x";
+  for (int round = 0; round < 500; ++round) {
+    std::string text = good;
+    for (std::uint64_t change = 1 + random() % 4; change > 0; --change) {
+      const std::size_t at = random() % text.size();
+      if (random() % 3 == 0)
+        text.erase(at, 1 + random() % 40);
+      else
+        text[at] = letters[random() % letters.size()];
+    }
+    const ReadResult r = read(text);
+    ASSERT_LE(r.trace.events.size(), 7U) << text;
+  }
 }
 
 TEST_P(KinetoDamageTest, TooLargeEventsAndValuesArePassedOver) {

@@ -82,9 +82,9 @@ TEST_P(KinetoGzipTest, BytesBehindTheDataAreNamed) {
 }
 
 TEST_P(KinetoGzipTest, CutAnywhereKeepsWhatCameBefore) {
-  const std::string bytes = gzip(long_trace(200));
+  const std::string bytes = gzip(long_trace(150));
   std::size_t before = 0;
-  for (std::size_t size = 2; size < bytes.size(); size += 1 + bytes.size() / 150) {
+  for (std::size_t size = 2; size < bytes.size(); size += 1 + bytes.size() / 50) {
     const ReadResult r = read(bytes.substr(0, size));
     ASSERT_EQ(r.count(Code::gzip_cut), 1) << size;
     ASSERT_EQ(r.count(Code::file_cut), 0) << size;
@@ -92,7 +92,7 @@ TEST_P(KinetoGzipTest, CutAnywhereKeepsWhatCameBefore) {
     before = r.trace.events.size();
     for (std::size_t i = 0; i < before; ++i) ASSERT_TRUE(r.name(i).starts_with("k" + std::to_string(i) + "_"));
   }
-  EXPECT_GT(before, 150U);
+  EXPECT_GT(before, 100U);
 }
 
 TEST_P(KinetoGzipTest, WrongChecksumIsDamage) {
@@ -106,7 +106,7 @@ TEST_P(KinetoGzipTest, WrongChecksumIsDamage) {
 TEST_P(KinetoGzipTest, DamagedDataNeverHangsOrThrows) {
   const std::string good = gzip(long_trace(50));
   std::mt19937_64 random(5);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 40; ++round) {
     std::string bytes = good;
     for (int change = 0; change < 3; ++change) bytes[2 + random() % (bytes.size() - 2)] = static_cast<char>(random());
     const ReadResult r = read(bytes);

@@ -147,4 +147,22 @@ std::string gzip(std::string_view text) {
   return out;
 }
 
+std::vector<std::pair<std::string, std::string>> unpack_tar_gz(const std::string& path) {
+  std::string all;
+  if (gzFile file = gzopen(path.c_str(), "rb"); file != nullptr) {
+    char piece[65536];
+    for (int got = 0; (got = gzread(file, piece, sizeof piece)) > 0;) all.append(piece, static_cast<std::size_t>(got));
+    gzclose(file);
+  }
+  constexpr std::size_t block = 512;
+  std::vector<std::pair<std::string, std::string>> files;
+  for (std::size_t at = 0; at + block <= all.size() && all[at] != '\0';) {
+    const std::size_t size = std::stoul(all.substr(at + 124, 12), nullptr, 8);
+    const std::string name = std::filesystem::path(std::string(all.data() + at)).filename();
+    if (all[at + 156] == '0' || all[at + 156] == '\0') files.emplace_back(name, all.substr(at + block, size));
+    at += block + (size + block - 1) / block * block;
+  }
+  return files;
+}
+
 }  // namespace ccl::test

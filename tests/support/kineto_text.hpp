@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/problems.hpp"
@@ -59,5 +60,7 @@ std::string kernel_text(std::string_view name, std::string_view ts, std::string_
 std::string launch_text(std::string_view name, std::string_view ts, int correlation, std::string_view thread = "11");
 
 std::string gzip(std::string_view text);
+/// The regular files of a .tar.gz, by name without folders.
+std::vector<std::pair<std::string, std::string>> unpack_tar_gz(const std::string& path);
 
 }  // namespace ccl::test
