@@ -92,6 +92,7 @@ class Sieve {
   }
 
   bool saw_report() const { return others_.count("Nsight Systems report") > 0; }
+  bool saw_execution_trace() const { return unread_.contains("execution trace"); }
   bool saw_packed() const {
     return std::any_of(others_.begin(), others_.end(), [](const auto& kind) { return is_packed(kind.first); });
   }
@@ -157,7 +158,9 @@ std::string folders_text(const std::vector<std::string>& folders) {
     message += " (found " + sieve.others() + ")";
   message += sieve.saw_report()   ? " export reports with: nsys export --type sqlite FILE"
              : sieve.saw_packed() ? " unpack archives first"
-                                  : " give the folder that holds the profiler's .json or .json.gz files";
+             : sieve.saw_execution_trace()
+                 ? " execution traces hold no times: give the folder with the Kineto traces of the same run"
+                 : " give the folder that holds the profiler's .json or .json.gz files";
   throw FatalError(ExitCode::bad_request, message);
 }
 

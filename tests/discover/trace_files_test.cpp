@@ -197,5 +197,12 @@ TEST(TraceFiles, HostMapIsReadAndMustExist) {
   EXPECT_THAT(message_of(config), HasSubstr("--host-map"));
 }
 
+TEST(TraceFiles, ExecutionTracesAloneAreNamedAndSentForTheirTimes) {
+  const TempTree tree;
+  tree.add("torch_et_0.json", R"({"schema": "1.0.1", "nodes": []})");
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("found 1 x execution trace"));
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("execution traces hold no times"));
+}
+
 }  // namespace
 }  // namespace ccl
