@@ -37,7 +37,6 @@ Collective CommunicationRows::read(const CommunicationArguments& arguments, Rank
   row.op = op_from_collective_name(arguments.collective);
   row.dtype = dtype_from_text(arguments.dtype);
   row.coalesced = says_coalesced(arguments.collective);
-  row.group = groups_.row(arguments, trace.groups);
   row.group_size = rank_number(arguments.group_size);
   row.sequence = arguments.sequence;
   row.in_elements = elements(arguments.in_elements);
@@ -55,6 +54,7 @@ void CommunicationRows::add_kernel(RankTrace& trace, std::uint32_t event, Collec
   Collective row;
   if (arguments.any) {
     row = read(arguments, trace);
+    row.group = groups_.row(arguments, trace.groups);
   } else {
     row.group = groups_.row({}, trace.groups);
     if (external_id >= 0) bare_.push_back({static_cast<std::uint32_t>(trace.collectives.size()), external_id});
@@ -66,7 +66,9 @@ void CommunicationRows::add_kernel(RankTrace& trace, std::uint32_t event, Collec
 
 void CommunicationRows::add_record(RankTrace& trace, std::string_view text) {
   const CommunicationArguments arguments = read_communication_arguments(text);
-  if (arguments.any && arguments.external_id >= 0) records_.push_back({arguments.external_id, read(arguments, trace)});
+  if (!arguments.any || arguments.external_id < 0 || arguments.collective == "wait") return;
+  records_.push_back({arguments.external_id, read(arguments, trace)});
+  records_.back().row.group = record_group_rows_.row(arguments, record_groups_);
 }
 
 void CommunicationRows::add_annotation(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns,
@@ -78,6 +80,8 @@ void CommunicationRows::add_annotation(std::uint32_t thread, std::int64_t start_
 void CommunicationRows::take_records(RankTrace& trace) {
   std::stable_sort(records_.begin(), records_.end(),
                    [](const Record& a, const Record& b) { return a.external_id < b.external_id; });
+  constexpr std::uint32_t none = UINT32_MAX;
+  std::vector<std::uint32_t> taken(record_groups_.size(), none);
   for (const Bare& bare : bare_) {
     const auto record = std::lower_bound(records_.begin(), records_.end(), bare.external_id,
                                          [](const Record& r, std::int64_t id) { return r.external_id < id; });
@@ -86,6 +90,12 @@ void CommunicationRows::take_records(RankTrace& trace) {
     const Collective before = row;
     row = record->row;
     row.event = before.event;
+    std::uint32_t& group = taken[record->row.group];
+    if (group == none) {
+      group = static_cast<std::uint32_t>(trace.groups.size());
+      trace.groups.push_back(record_groups_[record->row.group]);  // complete_groups unites what is equal
+    }
+    row.group = group;
     if (row.op == CollectiveOp::unknown) row.op = before.op;
   }
 }
@@ -128,6 +138,8 @@ void CommunicationRows::finish(RankTrace& trace) {
 
 void CommunicationRows::clear() {
   groups_.clear();
+  record_group_rows_.clear();
+  record_groups_.clear();
   records_.clear();
   bare_.clear();
   annotations_.clear();

@@ -30,7 +30,7 @@ class CommunicationRows {
  private:
   struct Record {
     std::int64_t external_id;
-    Collective row;
+    Collective row;  // group: row of record_groups_
   };
   struct Bare {
     std::uint32_t collective;
@@ -43,12 +43,15 @@ class CommunicationRows {
     std::int64_t start_ns, end_ns, reach_ns;  // reach: latest end of this and all before it on the thread
   };
 
-  Collective read(const CommunicationArguments& arguments, RankTrace& trace);
+  static Collective read(const CommunicationArguments& arguments, RankTrace& trace);
   void take_records(RankTrace& trace);
   void take_annotations(RankTrace& trace);
   const Annotation* innermost(std::uint32_t thread, std::int64_t time_ns) const;
 
   GroupRows groups_;
+  // Groups of records become groups of the trace only when a kernel takes the record: a "wait" names a group of 1.
+  GroupRows record_group_rows_;
+  std::vector<ProcessGroup> record_groups_;
   std::vector<Record> records_;
   std::vector<Bare> bare_;
   std::vector<Annotation> annotations_;

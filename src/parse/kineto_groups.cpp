@@ -65,7 +65,15 @@ void complete_groups(RankTrace& trace, const std::vector<ProcessGroup>& pg_confi
 
   std::vector<ProcessGroup> distinct;
   std::vector<std::uint32_t> renumbered;
-  for (ProcessGroup& row : groups) {
+  std::vector<bool> used(groups.size(), false);
+  for (const Collective& collective : trace.collectives) used[collective.group] = true;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    ProcessGroup& row = groups[i];
+    const bool is_all = row.name.empty() && row.description.empty() && row.size < 0 && row.members.empty();
+    if (is_all && !used[i]) {
+      renumbered.push_back(0);  // kernels that found their record have left it
+      continue;
+    }
     const auto same = std::find_if(distinct.begin(), distinct.end(), [&](const ProcessGroup& d) { return is_equal(d, row); });
     renumbered.push_back(static_cast<std::uint32_t>(same - distinct.begin()));
     if (same == distinct.end()) distinct.push_back(std::move(row));

@@ -13,41 +13,43 @@ void set_launch(EventTable& events, std::uint32_t row, std::int64_t start_ns, st
 }  // namespace
 
 std::size_t LaunchJoin::slot_of(std::int64_t key) const {
-  const auto bits = static_cast<std::uint64_t>(key);
-  return (bits ^ (bits >> 32)) & mask_;
+  // Ids are dense: taken as they are, ranges of them would pile up on each other.
+  const std::uint64_t mixed = static_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15ULL;
+  return (mixed >> 32) * slots_.size() >> 32;
 }
+
+std::size_t LaunchJoin::next(std::size_t slot) const { return slot + 1 == slots_.size() ? 0 : slot + 1; }
 
 LaunchJoin::Launch* LaunchJoin::find(std::int64_t key) {
   if (filled_ == 0) return nullptr;
-  for (std::size_t slot = slot_of(key); slots_[slot].key != 0; slot = (slot + 1) & mask_)
+  for (std::size_t slot = slot_of(key); slots_[slot].key != 0; slot = next(slot))
     if (slots_[slot].key == key) return &slots_[slot];
   return nullptr;
 }
 
-// Launches whose event has come go first; only if that frees little the table doubles. Either way the rest is taken
-// out at the end of the column and put back.
+// Launches whose event has come go first; only if that frees little the table grows, by a quarter. Either way the rest
+// is taken out and put back.
 void LaunchJoin::make_room() {
   const std::size_t size = slots_.size();
   Column<Launch> kept;
   for (const Launch& launch : slots_)
     if (launch.key != 0 && launch.state != used) kept.push_back(launch);
-  const std::size_t wanted = size == 0 ? smallest_table : kept.size() * 2 > size ? size * 2 : size;
+  const std::size_t wanted = size == 0 ? smallest_table : kept.size() * 2 > size ? size / 4 * 5 : size;
   slots_.clear();
   slots_.resize(wanted);
-  mask_ = wanted - 1;
   filled_ = kept.size();
   for (const Launch& launch : kept) {
     std::size_t slot = slot_of(launch.key);
-    while (slots_[slot].key != 0) slot = (slot + 1) & mask_;
+    while (slots_[slot].key != 0) slot = next(slot);
     slots_[slot] = launch;
   }
 }
 
 void LaunchJoin::add_launch(std::int64_t key, std::int64_t start_ns, std::uint32_t thread, bool graph) {
   if (key == 0) return;
-  if ((filled_ + 1) * 8 > slots_.size() * 7) make_room();
+  if ((filled_ + 1) * 4 > slots_.size() * 3) make_room();
   std::size_t slot = slot_of(key);
-  for (; slots_[slot].key != 0; slot = (slot + 1) & mask_)
+  for (; slots_[slot].key != 0; slot = next(slot))
     if (slots_[slot].key == key) return;
   slots_[slot] = {key, start_ns, thread, graph ? graph_launch : unused};
   ++filled_;
@@ -73,7 +75,6 @@ void LaunchJoin::clear() {
   slots_.clear();
   waiting_.clear();
   filled_ = 0;
-  mask_ = 0;
 }
 
 }  // namespace ccl

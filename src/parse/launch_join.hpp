@@ -1,7 +1,7 @@
 // Which CPU call launched which GPU event: the join by correlation, made while the file streams past. In: launches and
 // GPU events in file order. Out: launch_ns and launch_thread of the EventTable. Held: 24 bytes a launch whose event has
-// not come yet (the open table is at most 7/8 full, at least 7/16 after it grew), 16 bytes a GPU event whose launch has
-// not.
+// not come yet, in an open table that is at most 3/4 full and grows by a quarter (as much again for the moment it
+// grows); 16 bytes a GPU event whose launch has not come.
 #pragma once
 #include <cstdint>
 
@@ -34,11 +34,12 @@ class LaunchJoin {
   };
 
   std::size_t slot_of(std::int64_t key) const;
+  std::size_t next(std::size_t slot) const;
   Launch* find(std::int64_t key);
   void make_room();
 
-  Column<Launch> slots_;  // open addressing; ids are dense, so neighbours in the file are neighbours here
-  std::size_t filled_ = 0, mask_ = 0;
+  Column<Launch> slots_;  // open addressing
+  std::size_t filled_ = 0;
   Column<Waiting> waiting_;
 };
 

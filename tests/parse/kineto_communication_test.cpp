@@ -78,7 +78,22 @@ TEST_P(KinetoCommunicationTest, RecordParamCommsFillsInByExternalId) {
     EXPECT_EQ(r.trace.collectives[0].in_bytes(), 40);
     EXPECT_THAT(r.group(0).members, ElementsAre(0, 1));
     EXPECT_EQ(r.count(Code::bytes_unknown), 0);
+    // The row "all", of the kernel before its record was found, is not left behind.
+    EXPECT_EQ(r.trace.groups.size(), 1U);
   }
+}
+
+TEST_P(KinetoCommunicationTest, RecordsWithoutAKernelMakeNoGroup) {
+  const ReadResult r = read(
+      R"({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 1, "tid": 2, "ts": 0, "dur": 1,
+          "args": {"External id": 5, "Collective name": "wait", "Group size": 1, "Process Group Name": "0",
+                   "Process Group Description": "default_pg", "Process Group Ranks": "[]"}},
+         {"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 1, "tid": 2, "ts": 0, "dur": 1,
+          "args": {"External id": 6, "Collective name": "allreduce", "Group size": 2, "Process Group Name": "gloo"}},)" +
+      kernel_text("ncclDevKernel_AllReduce_Sum(a)", "1", "5", 7, 1));
+  ASSERT_EQ(r.trace.collectives.size(), 1U);
+  EXPECT_FALSE(r.trace.collectives[0].has_arguments);
+  EXPECT_EQ(r.trace.groups.size(), 1U);
 }
 
 TEST_P(KinetoCommunicationTest, SendRecvTakesItsOperationFromTheInnermostAnnotation) {
