@@ -11,6 +11,7 @@ build ccl-analyze ccl-synth
 demo=$top/build/demo
 rm -rf "$demo"
 mkdir -p "$demo"
-quietly "making the demonstration set" "$BUILD/tests/synth/ccl-synth" --preset tiny -o "$demo/traces" --seed 1
+quietly "making the demonstration set" "$BUILD/tests/synth/ccl-synth" --preset tiny -o "$demo/traces" \
+  --truth "$demo/truth.json" --seed 1
 say "== mpirun -n 2 ccl-analyze --job jobs/demo.yaml"
 exec timeout 600 mpirun -n 2 "$BUILD/src/ccl-analyze" --job "$top/jobs/demo.yaml" "$@" </dev/null
