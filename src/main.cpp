@@ -175,6 +175,7 @@ int main(int argc, char** argv) {
     const Comm comm(argc, argv);
     // After MPI_Init, which may bring handlers of its own.
     for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, on_signal);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file size limit then is a failed write, which is reported as a full disk is
     return exit_status(serve(request, refused, launch, comm));
   } catch (const std::exception& error) {  // MPI would not start
     complain(error.what());

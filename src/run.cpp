@@ -22,6 +22,24 @@ std::string shared_settings(const std::string& name, const Config& config, const
   return ByteReader(comm.broadcast(out.take())).text();
 }
 
+/// Files that were there and told nothing: a bad request, as if there were none. Says why, of the first few.
+void refuse_nothing(const Config& config, const Problems& mine, const Comm& comm) {
+  constexpr std::size_t shown_most = 8;
+  Problems all;
+  for (const Bytes& part : comm.gather_all(mine.pack())) all.unite(Problems::unpack(part));
+  std::string why;
+  std::size_t shown = 0;
+  for (const Problem& row : all.rows()) {
+    if (info(row.code).severity == Severity::notice && row.code != Code::no_gpu_events) continue;
+    if (row.file.empty() || ++shown > shown_most) continue;
+    why += (why.empty() ? "" : ", ") + row.file + ": " + std::string(info(row.code).name);
+    if (!row.detail.empty()) why += ", " + row.detail;
+  }
+  if (shown > shown_most) why += ", and " + std::to_string(shown - shown_most) + " more";
+  throw FatalError(ExitCode::bad_request, "no usable trace in " + config.input.folders.front() + " (" + why +
+                                              ") see --rank-regex if only file names tell the ranks");
+}
+
 }  // namespace
 
 Outcome run(const Config& config, const Comm& comm, Progress& progress) {
@@ -45,6 +63,8 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
 
   stopwatch.start("agree");
   const Ranks ranks = agree_on_ranks(local.facts, input, config, comm, problems);
+  const bool ended_early = comm.max(local.ended_early ? 1 : 0) == 1;
+  if (ranks.entries.empty() && !ended_early) refuse_nothing(config, problems, comm);
   const Groups groups =
       agree_on_groups(local_groups(local, ranks, comm), ranks, input.workload.mesh, comm, problems);
   settle(local, ranks, groups, comm, metrics);
@@ -62,7 +82,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
 
   stopwatch.start("report");
   Results results{config, input, ranks, groups, matched.clock, matched.mine, {}, {}, problems, timings};
-  results.partial = comm.max(local.ended_early ? 1 : 0) == 1;
+  results.partial = ended_early;
   report(metrics, closing, problems, comm, results);
 
   stopwatch.start("write");

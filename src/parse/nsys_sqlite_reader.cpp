@@ -1,5 +1,6 @@
 // Nsight Systems SQLite exports (nsys export --type=sqlite), schemas 2021 to 2026: tables and columns come and go, so
 // everything is asked for by name and may be absent. One file holds the processes of one node.
+#include <algorithm>
 #include <array>
 
 #include "parse/nsys_build.hpp"
@@ -183,12 +184,30 @@ void read_cpu_rows(const SqliteFile& file, const TraceFile& trace_file, NsysBuil
            });
 }
 
+/// Why the kernel table can not be read: what it lacks, and in which schema; "" if it can.
+std::string lacks(const SqliteFile& file) {
+  const std::string table = file.table("CUPTI_ACTIVITY_KIND_KERNEL");
+  if (table.empty()) return "no kernel table: no Nsight Systems export with CUDA traces";
+  const std::vector<std::string> columns = file.columns(table);
+  const auto has = [&](std::string_view name) { return std::find(columns.begin(), columns.end(), name) != columns.end(); };
+  std::string missing;
+  for (const std::string_view name : {"start", "end", "deviceId"})
+    if (!has(name)) missing += " " + std::string(name);
+  if (!has("demangledName") && !has("shortName")) missing += " shortName";
+  if (missing.empty()) return "";
+  std::string version = "unknown";
+  constexpr std::array<std::string_view, 2> asked{"name", "value"};
+  for (const std::string_view described : {"META_DATA_EXPORT", "EXPORT_META_DATA"})
+    for (SqliteRows rows(file, described, asked); rows.next();)
+      if (rows.text(0).ends_with("EXPORT_SCHEMA_VERSION")) version = std::string(rows.text(1).substr(0, 40));
+  return table + " lacks the column" + missing + " (schema version " + version + ")";
+}
+
 void NsysSqliteReader::read(const TraceFile& file, const ReadOptions& options, Problems& problems,
                             Progress& progress, const TraceSink& sink) {
   std::string error;
   const std::unique_ptr<SqliteFile> database = SqliteFile::open(file.path, error);
-  if (database == nullptr || database->table("CUPTI_ACTIVITY_KIND_KERNEL").empty()) {
-    const std::string why = database == nullptr ? error : "no kernel table: no Nsight Systems export with CUDA traces";
+  if (const std::string why = database == nullptr ? error : lacks(*database); database == nullptr || !why.empty()) {
     problems.add({.code = Code::json_invalid, .file = file.shown, .detail = why});
     progress.add_bytes(file.bytes);
     return;
