@@ -8,6 +8,8 @@ import subprocess
 import time
 import unittest
 
+import h5py
+
 from traces import TIMEOUT_S, FieldTest, collective, kernel, trace
 
 WORKERS = 3
@@ -87,6 +89,36 @@ class FaultsTest(FieldTest):
         process.communicate(timeout=TIMEOUT_S)
         self.assertNotEqual(process.returncode, 0)
         self.assertFalse(os.path.exists(output))
+
+    def signalled(self, *numbers):
+        """(exit code or codes seen, output path): all workers get each of the signals soon after they started."""
+        output = os.path.join(self.folder, "signalled.h5")
+        process = self.started(self.write(traces(6, 60000)), output)
+        workers = self.workers_of(process)
+        time.sleep(0.3)  # before MPI_Init ends a signal kills, as anywhere else; either end is checked
+        for number in numbers:
+            time.sleep(0.02)  # equal signals that wait together are one
+            for worker in workers:
+                try:
+                    os.kill(worker, number)
+                except ProcessLookupError:
+                    pass
+        process.communicate(timeout=TIMEOUT_S)
+        return process.returncode, output
+
+    def assert_honest(self, code, output):
+        """When a signal arrives is not in a test's hands: what is left behind must fit the exit code."""
+        if os.path.exists(output):
+            with h5py.File(output, "r") as file:
+                self.assertEqual(file.attrs["completeness"], {0: "complete", 4: "partial"}[code])
+        else:
+            self.assertNotEqual(code, 0)
+
+    def test_a_signal_ends_early_with_what_is_there(self):
+        self.assert_honest(*self.signalled(signal.SIGTERM))
+
+    def test_a_second_signal_ends_at_once(self):
+        self.assert_honest(*self.signalled(signal.SIGINT, signal.SIGINT))
 
     def test_unreadable_and_vanishing_links(self):
         folder = self.write(traces())
