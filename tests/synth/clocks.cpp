@@ -15,7 +15,7 @@ HostClock clock_of(const Job& job, int host) {
 
 FileClock::FileClock(const Job& job, int rank) : clock_(clock_of(job, rank / job.ranks_per_host)) {
   // Every process rounds its own start: files of one job differ in their base.
-  base_ns_ = job.style == Style::old_names ? 0 : epoch_ns - 5'000'000'000'000 - rank * 1'048'576'000;
+  base_ns_ = job.style == Style::old_names ? 0 : epoch_ns - 5'000'000'000'000 - std::int64_t{rank} * 1'048'576'000;
 }
 
 }  // namespace synth
