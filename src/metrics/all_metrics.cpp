@@ -10,9 +10,13 @@ std::unique_ptr<Metric> iter_time();
 std::unique_ptr<Metric> throughput_tokens();
 std::unique_ptr<Metric> mfu();
 std::unique_ptr<Metric> comm_comp_overlap();
+std::unique_ptr<Metric> pipeline_bubble();
 std::unique_ptr<Metric> gpu_utilization();
 std::unique_ptr<Metric> coll_call_num();
 std::unique_ptr<Metric> traffic_distribution();
+std::unique_ptr<Metric> communication();
+std::unique_ptr<Metric> bandwidth();
+std::unique_ptr<Metric> straggler();
 std::unique_ptr<Metric> kernel();
 std::unique_ptr<Metric> variability();
 std::unique_ptr<Metric> sm();
@@ -39,9 +43,13 @@ constexpr MakeMetric registered[] = {
     throughput_tokens,
     mfu,
     comm_comp_overlap,
+    pipeline_bubble,
     gpu_utilization,
     coll_call_num,
     traffic_distribution,
+    communication,
+    bandwidth,
+    straggler,
     kernel,
     variability,
     sm,

@@ -1,0 +1,137 @@
+// communication: what communication costs, by operation and message size, and how fast it is.
+// Definition: per rank, step and operation: calls, Σ duration, union, exposed part, payload, wire bytes, algbw and busbw
+// from the own duration (waiting included) and from the transfer time (shortest duration over the members)
+// (metric-definitions 1.4, 5.2, 6; peers-formulas-hardware D.1). Only GPU kernels count, never their CPU side.
+// Merge: sums. Headline: communication and exposed communication as shares of the step period.
+#include "metrics/communication.hpp"
+
+#include <bit>
+#include <map>
+
+#include "core/collective_math.hpp"
+#include "metrics/busy.hpp"
+#include "metrics/moved.hpp"
+
+namespace ccl {
+namespace {
+
+using namespace communicating;
+
+struct Communication {
+  static MetricInfo info() {
+    return {.name = "communication",
+            .unit = "% of the step period",
+            .question = "What does communication cost, by operation and message size, and how fast is it?",
+            .definition = "Union of the communication kernels / step period, over ranks and steps; per operation: calls, "
+                          "time, payload, wire bytes, and bandwidth by nccl-tests (busbw = payload x bus factor / time) "
+                          "from the own duration and from the transfer time, the shortest duration over the members.",
+            .needs = "communication kernels; message sizes for bytes; several ranks' traces for transfer times",
+            .section = PageSection::further,
+            .aliases = {},
+            .wants = {},
+            .needs_matching = true};
+  }
+  using Tables = communicating::Tables;
+
+  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
+    const BusyTrace busy = busy_lists(trace);
+    for (std::size_t s = 0; s < trace.steps.size(); ++s)
+      for (std::size_t d = 0; d < trace.devices.size(); ++d) {
+        const BusyLists& lists = busy.step(s, d);
+        if (lists.empty()) continue;
+        const Budget budget = lists.whole_budget();
+        Row row;
+        row.step.step = trace.steps[s].number;
+        row.period_ns = trace.steps[s].devices[d].gap_ns + budget.window_ns;
+        row.busy = {budget.communication_ns, budget.exposed_ns};
+        out.of<Row>().push_back(row);
+      }
+    std::map<std::tuple<std::size_t, std::size_t, CollectiveOp>, Intervals> parts;
+    const std::vector<std::size_t> device_of_lane = device_rows(trace);
+    for_each_communication(trace, [&](std::size_t event, const Collective* collective) {
+      if (trace.events.step[event] < 0) return;
+      const CollectiveOp op = collective == nullptr ? CollectiveOp::unknown : collective->op;
+      Intervals& list = parts[{static_cast<std::size_t>(trace.events.step[event]),
+                               device_of_lane[trace.events.lane[event]], op}];
+      append_merged(list, {trace.events.start_ns[event], trace.events.end_ns(event)});
+    });
+    for (const auto& [key, list] : parts) {
+      const auto& [step, device, op] = key;
+      ByOp row;
+      row.step.step = trace.steps[step].number;
+      row.op = op;
+      row.busy.union_ns = length_ns(list);
+      row.busy.exposed_ns = row.busy.union_ns - overlap_ns(list, busy.step(step, device).compute);
+      out.of<ByOp>().push_back(row);
+    }
+  }
+
+  static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
+    std::map<GroupId, std::int32_t> hosts;
+    for (std::size_t i = 0; i < rank.records.size(); ++i) {
+      const CollectiveRecord& record = rank.records[i];
+      if (record.step == outside_step) continue;
+      const std::int64_t transfer_ns = i < rank.verdicts.size() ? rank.verdicts[i].transfer_ns : -1;
+      const Moved moved = moved_by(record, context.groups);
+      const Work work = work_of(record, moved, transfer_ns);
+      Row row;
+      row.step = {rank.entry.iteration, record.step};
+      row.rank = rank.entry.rank;
+      row.replica = rank.entry.replica;
+      row.work = work;
+      out.of<Row>().push_back(row);
+      out.of<ByOp>().push_back({row.step, row.rank, row.replica, record.op, {}, work});
+      if (!moved.known()) continue;
+      BySize size;
+      size.op = record.op;
+      size.link_class = link_of(record, rank.entry, context.ranks, context.groups);
+      size.group_size = is_point_to_point(record.op) ? 2 : record.group_size;
+      size.hosts_count = is_point_to_point(record.op) ? (size.link_class == LinkClass::inter ? 2 : 1)
+                                                      : hosts_of(record.group, rank.entry, context, hosts);
+      size.size_log2 = static_cast<std::int32_t>(std::bit_width(static_cast<std::uint64_t>(moved.payload_bytes))) - 1;
+      size.work = work;
+      out.of<BySize>().push_back(size);
+    }
+    out.for_each([](auto& rows) { sort_and_fold(rows); });
+  }
+
+  static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    write_communication_report(tables, context, out);
+  }
+
+ private:
+  static Work work_of(const CollectiveRecord& record, const Moved& moved, std::int64_t transfer_ns) {
+    Work out;
+    out.calls_count = 1;
+    out.sum_ns = record.dur_ns;
+    if (!moved.known()) {
+      out.unknown_bytes_count = 1;
+      return out;
+    }
+    out.payload_bytes = moved.payload_bytes;
+    out.wire_bytes = record.op == CollectiveOp::recv ? 0 : moved.bus_bytes;
+    if (moved.bus_bytes <= 0) return out;
+    out.timed_payload_bytes = moved.payload_bytes;
+    out.timed_bus_bytes = moved.bus_bytes;
+    out.timed_ns = record.dur_ns;
+    if (transfer_ns <= 0) return out;
+    out.matched_count = 1;
+    out.matched_payload_bytes = moved.payload_bytes;
+    out.matched_bus_bytes = moved.bus_bytes;
+    out.transfer_ns = transfer_ns;
+    return out;
+  }
+
+  static std::int32_t hosts_of(GroupId id, const RankEntry& entry, const ClosingContext& context,
+                               std::map<GroupId, std::int32_t>& known) {
+    const auto [at, added] = known.try_emplace(id, -1);
+    if (added) at->second = static_cast<std::int32_t>(hosts_count(id, entry, context.ranks, context.groups));
+    return at->second;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> communication() { return define_metric<Communication>(); }
+
+}  // namespace ccl

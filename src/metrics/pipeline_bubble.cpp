@@ -1,0 +1,223 @@
+// pipeline_bubble: how much of a pipeline's time its stages have nothing to do.
+// Definition (decisions, Bubble; metric-definitions 3.5): P = window of the pipeline in a step, common to its ranks on
+// the corrected clock; bubble(r) = len(P) − len((K ∪ C_nonPP ∪ M) ∩ P), so waiting inside a pipeline kernel is bubble;
+// pp_wait = the part of it with a pipeline kernel, idle = the rest. ratio = Σ bubble / (stages · len(P)).
+// P is the hull of the ranks' GPU windows (window_by_compute): forward and backward are not told apart here.
+// Merge: keys are disjoint. Headline: the ratio; absent if the clock residual exceeds 1 % of P.
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/statistics.hpp"
+#include "metrics/pipeline_stage.hpp"
+#include "metrics/pooled.hpp"
+
+namespace ccl {
+namespace {
+
+struct PipelineBubble {
+  static MetricInfo info() {
+    return {.name = "pipeline_bubble",
+            .unit = "% of the pipeline's time",
+            .question = "How much of a pipeline's time do its stages have nothing to do?",
+            .definition = "Sum over stages of the time without compute, copies or communication other than the "
+                          "pipeline's own / (stages x window); the window spans the pipeline's ranks in the step on the "
+                          "corrected clock. Ideal of 1F1B and GPipe: (p - 1) / (v m + p - 1).",
+            .needs = "pipeline parallelism (a process group of it, or a mesh with pp above 1)",
+            .section = PageSection::overlap,
+            .aliases = {},
+            .wants = {},
+            .needs_matching = true,
+            .needs_records = true,
+            .needs_segments = true};
+  }
+
+  struct Row {
+    StepId step;
+    RankId rank;
+    std::int32_t replica = -1;
+    std::int32_t stage = -1, stages_count = 0, stages_seen_count = 0, pipeline = -1;  // pipeline: its lowest rank
+    std::int64_t window_ns = 0, bubble_ns = 0, pp_wait_ns = 0;
+    bool window_by_compute = true;
+    auto key() const { return std::tuple(step, rank, replica); }
+    static TableInfo table() { return {"rows", "bubble of each step on each rank"}; }
+    static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
+      std::vector<ColumnSpec<Row>> all = key_columns<Row>();
+      all.push_back(column("stage", &Row::stage, "", "stage of the pipeline"));
+      all.push_back(column("stages_count", &Row::stages_count, "", "stages of the pipeline"));
+      all.push_back(column("stages_seen_count", &Row::stages_seen_count, "", "of them with a trace of this step"));
+      all.push_back(column("pipeline", &Row::pipeline, "", "first rank of the pipeline"));
+      all.push_back(column("window_ns", &Row::window_ns, "ns", "common window of the pipeline in this step"));
+      all.push_back(column("bubble_ns", &Row::bubble_ns, "ns", "window without compute, copies or other communication"));
+      all.push_back(column("pp_wait_ns", &Row::pp_wait_ns, "ns", "part of the bubble inside pipeline kernels"));
+      all.push_back(integer_column<Row>("idle_ns", "ns", "bubble_ns - pp_wait_ns", {}, [](const Row& row) { return row.bubble_ns - row.pp_wait_ns; }));
+      all.push_back(column("window_by_compute", &Row::window_by_compute, "", "the window is the hull of the GPU windows"));
+      all.push_back(derived<Row>("bubble_ratio", "", "bubble_ns / window_ns", [](const Row& row) {
+        return ratio(static_cast<double>(row.bubble_ns), static_cast<double>(row.window_ns));
+      }));
+      return all;
+    }
+  };
+  using Tables = RowTables<Row>;
+
+  static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
+    const RankEntry& entry = rank.entry;
+    const PipelineStage place = pipeline_stage(entry, context.groups, context.workload.mesh);
+    if (!place.known() || rank.segments.empty()) return;
+    const Busy busy = busy_of(rank, context.groups);
+    for (const Step& step : entry.facts.steps) {
+      const Interval own = window_of(step);
+      if (own.length_ns() <= 0) continue;
+      Row row;
+      row.step = {entry.iteration, step.number + entry.step_shift};
+      row.rank = entry.rank;
+      row.replica = entry.replica;
+      row.stage = place.stage;
+      row.stages_count = static_cast<std::int32_t>(place.members.size());
+      row.pipeline = place.members.front();
+      const Interval common = common_window(entry, row.step.step, place, context, row.stages_seen_count);
+      // One shift for the whole step keeps the window's length the same on all ranks.
+      const std::int64_t shift = context.clock.corrected(entry.host_index, own.start_ns) - own.start_ns;
+      const Interval window{common.start_ns - shift, common.end_ns - shift};
+      const Intervals working = clip(busy.working, window);
+      row.window_ns = window.length_ns();
+      row.bubble_ns = row.window_ns - length_ns(working);
+      row.pp_wait_ns = length_ns(subtract(clip(busy.pipeline, window), working));
+      out.of<Row>().push_back(row);
+    }
+  }
+
+  static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    const auto& rows = tables.of<Row>();
+    if (rows.empty()) {
+      const Mesh& mesh = context.workload.mesh;
+      if (context.ranks.entries.empty()) return out.absent("no trace with a rank");
+      return mesh.known() && mesh.pp > 1 ? out.absent("no step with GPU events on a rank of a pipeline")
+                                         : out.not_applicable("no pipeline parallelism");
+    }
+    const auto window = [](const Row& row) { return row.window_ns; };
+    const auto bubble = [](const Row& row) { return row.bubble_ns; };
+    const PooledRatio pooled = pooled_ratio(rows, bubble, window);
+    const PooledRatio wait = pooled_ratio(rows, [](const Row& row) { return row.pp_wait_ns; }, window);
+    std::int64_t shortest_ns = rows.front().window_ns, missing = 0;
+    for (const Row& row : rows) {
+      shortest_ns = std::min(shortest_ns, row.window_ns);
+      missing = std::max<std::int64_t>(missing, row.stages_count - row.stages_seen_count);
+    }
+    const std::int64_t residual_ns = context.clock.residual_ns;
+    if (context.ranks.hosts.size() > 1 && residual_ns > shortest_ns / 100)
+      return out.absent(fmt::format("the clocks are known to {} only, more than 1 % of the window ({})",
+                                    microseconds(static_cast<double>(residual_ns)), milliseconds(static_cast<double>(shortest_ns))));
+    add_pooled(out, "bubble", pooled, "bubble, of the pipeline's time");
+    out.value("pp_wait_ratio", wait.value, "part of it spent inside pipeline kernels");
+    out.value("idle_ratio", pooled.value - wait.value, "part of it with nothing running");
+    const double ideal = ideal_ratio(context.workload, rows.front().stages_count);
+    out.value("ideal_1f1b_ratio", ideal, "(p - 1) / (v m + p - 1) of the workload's micro-batches");
+    out.value("missing_stages_count", static_cast<double>(missing), "stages without a trace, at most in a step");
+    std::string line = percent(pooled.value) + " of the pipeline's time" + span_over_ranks(pooled) + "; " +
+                       percent(wait.value) + " waiting in pipeline kernels";
+    if (!std::isnan(ideal)) line += "; ideal of " + context.workload.pipeline_schedule.value.value_or("1F1B") + " " + percent(ideal);
+    line += "; window by first to last kernel";
+    if (missing > 0) {
+      out.status = Status::partial;
+      out.reason = "stages are missing: the window may be too short";
+      line += ", " + std::to_string(missing) + " stages missing";
+    }
+    add_line(out.page, "bubble", line);
+    add_stages(rows, out);
+  }
+
+ private:
+  struct Busy {
+    Intervals working;   // K ∪ C_nonPP ∪ M
+    Intervals pipeline;  // C_PP
+  };
+
+  static Busy busy_of(const ClosingRank& rank, const Groups& groups) {
+    Intervals pipeline, other;
+    for (const CollectiveRecord& record : rank.records) {
+      const bool own = dimension_of(groups, record.group, record.op) == Dimension::pp;
+      append_merged(own ? pipeline : other, {record.start_ns, record.end_ns()});
+    }
+    // Records do not tell the device: of several, the one that communicates most is the pipeline's.
+    const RankSegments& all = *std::max_element(rank.segments.begin(), rank.segments.end(), [](const auto& a, const auto& b) {
+      return ccl::length_ns(a.communication) < ccl::length_ns(b.communication);
+    });
+    // Communication kernels that carry no record at all are no pipeline kernels as far as is known.
+    other = unite(other, subtract(all.communication, unite(pipeline, other)));
+    return {unite(unite(all.compute, all.memory), other), pipeline};
+  }
+
+  // Hull of the GPU windows of all devices; empty if the step has no GPU event.
+  static Interval window_of(const Step& step) {
+    Interval out{INT64_MAX, INT64_MIN};
+    for (const DeviceWindow& window : step.devices) {
+      if (window.gpu_start_ns == absent_ns) continue;
+      out.start_ns = std::min(out.start_ns, window.gpu_start_ns);
+      out.end_ns = std::max(out.end_ns, window.gpu_end_ns);
+    }
+    return out.start_ns == INT64_MAX ? Interval() : out;
+  }
+
+  // Corrected clock; over the stages that have this step.
+  static Interval common_window(const RankEntry& entry, std::int64_t number, const PipelineStage& place,
+                                const ClosingContext& context, std::int32_t& seen) {
+    Interval out{INT64_MAX, INT64_MIN};
+    for (const std::int32_t member : place.members) {
+      const std::int32_t at = context.ranks.find(entry.iteration, entry.replica, RankId(member));
+      if (at < 0) continue;
+      const RankEntry& other = context.ranks.entries[static_cast<std::size_t>(at)];
+      const auto& steps = other.facts.steps;
+      const auto step = std::find_if(steps.begin(), steps.end(), [&](const Step& s) { return s.number + other.step_shift == number; });
+      const Interval window = step == steps.end() ? Interval() : window_of(*step);
+      if (window.length_ns() <= 0 || (!other.takes_part && &other != &entry)) continue;
+      ++seen;
+      out.start_ns = std::min(out.start_ns, context.clock.corrected(other.host_index, window.start_ns));
+      out.end_ns = std::max(out.end_ns, context.clock.corrected(other.host_index, window.end_ns));
+    }
+    return out;
+  }
+
+  static double ideal_ratio(const Workload& workload, std::int32_t stages) {
+    if (!workload.microbatches) return std::nan("");
+    const auto virtual_stages = static_cast<double>(workload.virtual_stages.value.value_or(1));
+    const double p = stages, m = static_cast<double>(*workload.microbatches.value);
+    return (p - 1) / (virtual_stages * m + p - 1);
+  }
+
+  static void add_stages(const std::vector<Row>& rows, Report& out) {
+    struct Stage {
+      std::int32_t stage = -1;
+      std::int64_t window_ns = 0, bubble_ns = 0, pp_wait_ns = 0;
+    };
+    std::map<std::int32_t, Stage> sums;
+    for (const Row& row : rows) {
+      Stage& stage = sums[row.stage];
+      stage.stage = row.stage;
+      stage.window_ns += row.window_ns;
+      stage.bubble_ns += row.bubble_ns;
+      stage.pp_wait_ns += row.pp_wait_ns;
+    }
+    std::vector<Stage> stages;
+    std::vector<std::string> lines;
+    for (const auto& [number, stage] : sums) {
+      stages.push_back(stage);
+      lines.push_back(fmt::format("  stage {}: bubble {}, waiting in pipeline kernels {}", number,
+                                  percent(ratio(static_cast<double>(stage.bubble_ns), static_cast<double>(stage.window_ns))),
+                                  percent(ratio(static_cast<double>(stage.pp_wait_ns), static_cast<double>(stage.window_ns)))));
+    }
+    const std::vector<ColumnSpec<Stage>> columns{
+        column("stage", &Stage::stage, "", "stage of the pipeline"), column("window_ns", &Stage::window_ns, "ns", "summed over ranks and steps"),
+        column("bubble_ns", &Stage::bubble_ns, "ns", "summed over ranks and steps"),
+        column("pp_wait_ns", &Stage::pp_wait_ns, "ns", "summed over ranks and steps")};
+    out.extra_tables.push_back(make_table("by_stage", "bubble of each stage over all pipelines and steps", columns, stages));
+    add_capped(out.details, lines);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> pipeline_bubble() { return define_metric<PipelineBubble>(); }
+
+}  // namespace ccl

@@ -1,0 +1,200 @@
+// straggler: which rank computes longer than its peers, and what synchronising costs.
+// Definition (decisions, Who is a straggler; metric-definitions 5.7): x = mean over steps of len(K \ C), compared within
+// a pipeline stage; flagged if x / median ≥ 1.05 and 0.6745·(x − median)/MAD > 3.5 (MAD = 0: the ratio alone), absent
+// for fewer than three ranks. load_imbalance = (max − mean)/mean; sync_overhead = mean over ranks of Σ wait per step.
+// The length of a step carries no signal: synchronous ranks all have the same. Merge: sums.
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/statistics.hpp"
+#include "metrics/busy.hpp"
+#include "metrics/pipeline_stage.hpp"
+#include "metrics/pooled.hpp"
+
+namespace ccl {
+namespace {
+
+struct Straggler {
+  static MetricInfo info() {
+    return {.name = "straggler",
+            .unit = "% (load imbalance)",
+            .question = "Which rank computes longer than its peers, and what does synchronising cost?",
+            .definition = "Compute-only time len(K) - len(C & K) of a step, mean over steps, compared with the ranks of the "
+                          "same pipeline stage: (max - mean) / mean; a rank is flagged at 1.05 x median and a robust z "
+                          "above 3.5. Synchronisation = sum of the waits in matched collectives.",
+            .needs = "GPU kernels inside steps; three ranks of a stage for a verdict, matched collectives for waits",
+            .section = PageSection::further,
+            .aliases = {"load_imbalance_ratio"},
+            .wants = {},
+            .needs_matching = true};
+  }
+
+  struct Row {
+    StepId step;
+    RankId rank;
+    std::int32_t replica = -1;
+    std::int64_t compute_only_ns = 0, period_ns = 0, wait_ns = 0, matched_count = 0;
+    auto key() const { return std::tuple(step, rank, replica); }
+    void combine(const Row& other) {
+      compute_only_ns += other.compute_only_ns;
+      period_ns += other.period_ns;
+      wait_ns += other.wait_ns;
+      matched_count += other.matched_count;
+    }
+    static TableInfo table() { return {"rows", "compute-only time and waiting of each step on each rank"}; }
+    static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
+      std::vector<ColumnSpec<Row>> all = key_columns<Row>();
+      all.push_back(column("compute_only_ns", &Row::compute_only_ns, "ns", "compute without communication, devices added"));
+      all.push_back(column("period_ns", &Row::period_ns, "ns", "gap + GPU window, devices added"));
+      all.push_back(integer_column<Row>("wait_ns", "ns", "sum of its waits in matched collectives", -1,
+                                        [](const Row& row) { return row.matched_count == 0 ? -1 : row.wait_ns; }));
+      all.push_back(column("matched_count", &Row::matched_count, "", "matched symmetric collectives"));
+      return all;
+    }
+  };
+  using Tables = RowTables<Row>;
+
+  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
+    const BusyTrace busy = busy_lists(trace);
+    for (std::size_t s = 0; s < trace.steps.size(); ++s)
+      for (std::size_t d = 0; d < trace.devices.size(); ++d) {
+        const BusyLists& lists = busy.step(s, d);
+        if (lists.empty()) continue;
+        Row row;
+        row.step.step = trace.steps[s].number;
+        row.compute_only_ns = length_ns(lists.compute) - overlap_ns(lists.compute, lists.communication);
+        row.period_ns = trace.steps[s].devices[d].gap_ns + lists.window.length_ns();
+        out.of<Row>().push_back(row);
+      }
+  }
+
+  static void closing(const ClosingRank& rank, const ClosingContext&, Tables& out) {
+    for (std::size_t i = 0; i < rank.verdicts.size(); ++i) {
+      const RecordVerdict& verdict = rank.verdicts[i];
+      if (verdict.last_rank < 0 || verdict.transfer_ns < 0 || rank.records[i].step == outside_step) continue;
+      Row row;
+      row.step = {rank.entry.iteration, rank.records[i].step};
+      row.rank = rank.entry.rank;
+      row.replica = rank.entry.replica;
+      row.wait_ns = rank.records[i].dur_ns - verdict.transfer_ns;
+      row.matched_count = 1;
+      out.of<Row>().push_back(row);
+    }
+    sort_and_fold(out.of<Row>());
+  }
+
+  static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    const auto& rows = tables.of<Row>();
+    if (rows.empty()) return out.absent("no GPU event belongs to a step");
+    std::vector<OfRank> ranks = ranks_of(rows, context);
+    const double imbalance = compare_within_stages(ranks);
+    out.extra_tables.push_back(make_table("by_rank", "compute-only time of each rank against its stage", columns(), ranks));
+    const PooledRatio waiting = pooled_ratio(rows, [](const Row& r) { return r.wait_ns; },
+                                             [](const Row& r) { return r.matched_count > 0 ? r.period_ns : 0; });
+    if (std::isnan(imbalance)) return out.not_applicable("one rank of a stage: nothing to compare");
+    const auto worst = std::max_element(ranks.begin(), ranks.end(), [](const OfRank& a, const OfRank& b) {
+      return (std::isnan(a.ratio_to_median) ? 0 : a.ratio_to_median) < (std::isnan(b.ratio_to_median) ? 0 : b.ratio_to_median);
+    });
+    std::int64_t flagged = 0, judged = 0;
+    std::string names;
+    for (const OfRank& rank : ranks) {
+      judged += rank.judged ? 1 : 0;
+      if (!rank.flagged) continue;
+      if (++flagged <= 3) names += (names.empty() ? "" : ", ") + rank_name(rank.replica, rank.rank) + fmt::format(" ({:.2f} x median)", rank.ratio_to_median);
+    }
+    out.value("load_imbalance_ratio", imbalance, "(max - mean) / mean of compute-only time, the largest over stages");
+    out.value("stragglers_count", judged == 0 ? std::nan("") : static_cast<double>(flagged), "ranks flagged");
+    out.value("worst_rank", worst->rank.value, "rank with the largest compute-only time against its stage's median");
+    out.value("worst_to_median_ratio", worst->ratio_to_median, "its compute-only time / median of its stage");
+    out.value("sync_overhead_of_period_ratio", waiting.value, "waits in matched collectives, of the step period");
+    out.value("sync_overhead_per_step_ns", wait_per_step(rows), "mean over ranks and steps of the summed waits");
+    std::string line = judged == 0 ? "fewer than three ranks of a stage: no verdict" : flagged == 0 ? "no rank computes longer than its peers" : "longer than its peers: " + names;
+    line += "; load imbalance " + percent(imbalance) + fmt::format(" (largest: {}, {:.2f} x median)", rank_name(worst->replica, worst->rank), worst->ratio_to_median);
+    if (waiting.ranks_count > 0) line += "; waiting " + percent(waiting.value) + " of the step period";
+    add_line(out.page, "compute", line);
+    std::vector<std::string> lines;
+    for (const OfRank& rank : ranks)
+      lines.push_back(fmt::format("  {}{}: compute only {} per step, {:.3f} x median, robust z {:.2f}{}", rank_name(rank.replica, rank.rank),
+                                  rank.stage < 0 ? "" : fmt::format(" (stage {})", rank.stage), milliseconds(rank.compute_only_ns),
+                                  rank.ratio_to_median, rank.robust_z, rank.flagged ? ", flagged" : ""));
+    add_capped(out.details, lines);
+  }
+
+ private:
+  struct OfRank {
+    RankId rank;
+    std::int32_t replica = -1, stage = -1;
+    std::int64_t steps_count = 0;
+    double compute_only_ns = 0;  // mean over steps
+    double ratio_to_median = 0, robust_z = 0;
+    bool judged = false, flagged = false;
+  };
+
+  static std::vector<OfRank> ranks_of(const std::vector<Row>& rows, const ReportContext& context) {
+    std::map<RankKey, std::pair<std::int64_t, std::int64_t>> sums;  // compute, steps
+    for (const Row& row : rows) {
+      if (row.period_ns == 0) continue;
+      auto& [compute_ns, steps] = sums[{row.replica, row.rank}];
+      compute_ns += row.compute_only_ns;
+      ++steps;
+    }
+    std::map<RankKey, std::int32_t> stages;
+    for (const RankEntry& entry : context.ranks.entries)
+      stages.try_emplace({entry.replica, entry.rank}, pipeline_stage(entry, context.groups, context.workload.mesh).stage);
+    std::vector<OfRank> out;
+    for (const auto& [key, sum] : sums) {
+      OfRank rank{.rank = key.second, .replica = key.first, .stage = stages[key], .steps_count = sum.second};
+      rank.compute_only_ns = ratio(static_cast<double>(sum.first), static_cast<double>(sum.second));
+      out.push_back(rank);
+    }
+    return out;
+  }
+
+  // Largest load imbalance over the stages with at least two ranks; NaN without one.
+  static double compare_within_stages(std::vector<OfRank>& ranks) {
+    std::map<std::int32_t, std::vector<double>> stages;
+    for (const OfRank& rank : ranks) stages[rank.stage].push_back(rank.compute_only_ns);
+    for (OfRank& rank : ranks) {
+      const std::vector<double>& peers = stages[rank.stage];
+      const double middle = median(peers), deviation = median_absolute_deviation(peers);
+      rank.ratio_to_median = ratio(rank.compute_only_ns, middle);
+      rank.robust_z = ratio(0.6745 * (rank.compute_only_ns - middle), deviation);
+      rank.judged = peers.size() >= 3;
+      rank.flagged = rank.judged && rank.ratio_to_median >= 1.05 && (deviation == 0 || rank.robust_z > 3.5);
+    }
+    double largest = std::nan("");
+    for (const auto& [stage, peers] : stages) {
+      if (peers.size() < 2) continue;
+      const double imbalance = ratio(*std::max_element(peers.begin(), peers.end()) - mean(peers), mean(peers));
+      if (!(imbalance <= largest)) largest = imbalance;
+    }
+    return largest;
+  }
+
+  static double wait_per_step(const std::vector<Row>& rows) {
+    double sum = 0, count = 0;
+    for (const Row& row : rows)
+      if (row.matched_count > 0) sum += static_cast<double>(row.wait_ns), count += 1;
+    return ratio(sum, count);
+  }
+
+  static std::vector<ColumnSpec<OfRank>> columns() {
+    std::vector<ColumnSpec<OfRank>> all = key_columns<OfRank>();
+    all.push_back(column("stage", &OfRank::stage, "", "stage of the pipeline", -1));
+    all.push_back(column("steps_count", &OfRank::steps_count, "", "steps with GPU events"));
+    all.push_back(column("compute_only_mean_ns", &OfRank::compute_only_ns, "ns", "mean over steps of compute-only time"));
+    all.push_back(column("ratio_to_median", &OfRank::ratio_to_median, "", "compute_only_mean_ns / median of the stage's ranks"));
+    all.push_back(column("robust_z", &OfRank::robust_z, "", "0.6745 x (value - median) / MAD; NaN if MAD is 0"));
+    all.push_back(column("judged", &OfRank::judged, "", "the stage has at least three ranks"));
+    all.push_back(column("flagged", &OfRank::flagged, "", "computes longer than its peers"));
+    return all;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> straggler() { return define_metric<Straggler>(); }
+
+}  // namespace ccl

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include "support/small_run.hpp"
+
+namespace ccl::test {
+namespace {
+
+// Stage 0 computes 0–400 and sends; stage 1 waits in its recv from 0, computes 400–800 on its own clock + 5000.
+SmallRun two_stages(std::int64_t clock_ns) {
+  SmallRun run;
+  run.add(TraceBuilder()
+              .rank(0)
+              .step(1, 0, 2000)
+              .kernel("gemm", 0, 400)
+              .group("pp", "mesh_pp", {0, 1}, -1, Dimension::pp)
+              .stream(9)
+              .collective(CollectiveOp::send, "pp", 64, 400, 10)
+              .peer(1)
+              .build(),
+          "a");
+  run.add(TraceBuilder()
+              .rank(1)
+              .step(1, clock_ns, clock_ns + 2000)
+              .group("pp", "mesh_pp", {0, 1}, -1, Dimension::pp)
+              .stream(9)
+              .collective(CollectiveOp::recv, "pp", 64, clock_ns + 100, 300)
+              .peer(0)
+              .stream(7)
+              .kernel("gemm", clock_ns + 400, 400)
+              .build(),
+          clock_ns == 0 ? "a" : "b");
+  if (clock_ns != 0) run.clock.hosts[1].offset_ns = -clock_ns;
+  return run;
+}
+
+TEST(PipelineBubble, WaitingInAPipelineKernelIsBubble) {
+  SmallRun run = two_stages(0);
+  const MetricResult result = run.result("pipeline_bubble");
+  EXPECT_DOUBLE_EQ(headline(result, "bubble_ratio"), 0.5);
+  EXPECT_DOUBLE_EQ(headline(result, "pp_wait_ratio"), 310 / 1600.0);
+  EXPECT_EQ(integer_at(result, "rows", 1, "idle_ns"), 100);
+  EXPECT_EQ(integer_at(result, "rows", 1, "stage"), 1);
+}
+
+TEST(PipelineBubble, TheWindowIsCommonOnTheCorrectedClock) {
+  SmallRun run = two_stages(5000);
+  const MetricResult result = run.result("pipeline_bubble");
+  EXPECT_EQ(integer_at(result, "rows", 0, "window_ns"), 800);
+  EXPECT_DOUBLE_EQ(headline(result, "bubble_ratio"), 0.5);
+}
+
+TEST(PipelineBubble, UncertainClocksGiveNoRatio) {
+  SmallRun run = two_stages(5000);
+  run.clock.residual_ns = 9;
+  EXPECT_EQ(run.result("pipeline_bubble").report.status, Status::absent);
+}
+
+TEST(PipelineBubble, TheIdealStandsBeside) {
+  SmallRun run = two_stages(0);
+  run.workload.microbatches = {4, "toml"};
+  EXPECT_DOUBLE_EQ(headline(run.result("pipeline_bubble"), "ideal_1f1b_ratio"), 0.2);
+}
+
+TEST(PipelineBubble, WithoutAPipelineTheQuestionHasNoSense) {
+  SmallRun run;
+  run.add(TraceBuilder().rank(0).step(1, 0, 10).kernel("gemm", 0, 5).build());
+  EXPECT_EQ(run.result("pipeline_bubble").report.status, Status::not_applicable);
+}
+
+}  // namespace
+}  // namespace ccl::test
