@@ -33,6 +33,9 @@ void check_output_place(const OutputConfig& output) {
   if (fs::is_directory(file, error)) throw bad_request(what, "is a folder", "Use -o FILE.");
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     throw bad_request(what, "no permission to write in " + folder.string(), "Use -o FILE.");
+  const fs::path reports(output.report_dir);
+  if (!reports.empty() && fs::exists(reports, error) && !fs::is_directory(reports, error))
+    throw bad_request("--report-dir " + output.report_dir, "is not a folder");
 }
 
 std::vector<Config> one_config_per_run(const Config& config, const std::vector<std::string>& runs) {

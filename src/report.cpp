@@ -1,9 +1,12 @@
 #include "report.hpp"
 
 #include <cmath>
+#include <ctime>
 #include <iterator>
 
 #include <fmt/format.h>
+
+#include "store/text_report.hpp"
 
 namespace ccl {
 namespace {
@@ -65,12 +68,17 @@ Outcome outcome(const Results& results, const Comm& comm) {
   out.exit_code = results.exit_code;
   const OutputConfig& output = results.config.output;
   const std::string timings = output.timings ? timings_text(results.timings, comm) : "";
+  std::string report_file;
+  together(comm, [&] {
+    if (comm.is_first() && !output.report_dir.empty()) report_file = write_text_report(results, std::time(nullptr));
+  });
   if (!comm.is_first()) return out;
   out.text = output.json                       ? results_json(results)
              : !results.config.metrics.empty() ? metric_details(results)
                                                : summary_page(results);
   out.notes = warnings_line(results.problems) + timings;
   if (results.partial) out.notes += "ended early: the results cover the files read so far\n";
+  if (!output.quiet && !report_file.empty()) out.notes += "report: " + report_file + "\n";
   if (!output.quiet) out.notes += "results: " + output.hdf5 + "\n";
   return out;
 }

@@ -11,7 +11,7 @@ namespace ccl {
 void report(Metrics& metrics, const ClosingContext& closing, Problems& problems, const Comm& comm, Results& results);
 
 /// stdout: the one page, JSON, or the long form of the asked metrics; stderr: warnings in one line, timings if asked
-/// for, path of the HDF5. Texts on worker 0 only. Collective.
+/// for, paths of the HDF5 and of the text report, which it writes (--report-dir). Texts on worker 0 only. Collective.
 Outcome outcome(const Results& results, const Comm& comm);
 
 }  // namespace ccl

@@ -135,6 +135,9 @@ struct Bandwidth {
       line += "; " + name + " peak " + gigabytes_per_s(peak.value) + " one way (" + peak.source + ")";
       if (peak.disagreeing > 0) line += ", the card says " + gigabytes_per_s(peak.disagreeing);
     }
+    std::int64_t incomplete = 0;
+    for (const Class& c : classes) incomplete += c.incomplete_count;
+    if (incomplete > 0) line += "; " + std::to_string(incomplete) + " with unseen members: lower bounds";
     add_line(out.page, "bandwidth", "median busbw by transfer time: " + line);
     std::vector<std::string> lines;
     for (const Class& c : classes)

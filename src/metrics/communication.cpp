@@ -109,7 +109,7 @@ struct Communication {
       return out;
     }
     out.payload_bytes = moved.payload_bytes;
-    out.wire_bytes = record.op == CollectiveOp::recv ? 0 : moved.bus_bytes;
+    out.wire_bytes = moved.bus_bytes;
     if (moved.bus_bytes <= 0) return out;
     out.timed_payload_bytes = moved.payload_bytes;
     out.timed_bus_bytes = moved.bus_bytes;

@@ -39,7 +39,7 @@ std::vector<ColumnSpec<Row>> with_work(std::vector<ColumnSpec<Row>> all) {
   count("sum_ns", &Work::sum_ns, "ns", "sum of their durations: work, not time");
   count("unknown_bytes_count", &Work::unknown_bytes_count, "", "kernels without a known size: in no byte column");
   bytes("payload_bytes", &Work::payload_bytes, "sum of payloads S (nccl-tests)");
-  bytes("wire_bytes", &Work::wire_bytes, "sum of bytes put on the wire; of a recv, 0");
+  bytes("wire_bytes", &Work::wire_bytes, "sum of bytes on the wire; a message counts on both ends");
   count("matched_count", &Work::matched_count, "", "kernels of known size with a transfer time");
   count("transfer_ns", &Work::transfer_ns, "ns", "sum of their transfer times: shortest duration over the members");
   speed("algbw_bytes_per_s", &Work::timed_payload_bytes, &Work::timed_ns, "payload / own duration, waiting included");

@@ -53,7 +53,7 @@ void add_operations(const std::vector<ByOp>& rows, Report& out) {
                                 row.work.known() ? gigabytes(static_cast<double>(row.work.payload_bytes)) : "unknown",
                                 shown(own), shown(transfer)));
   }
-  if (!line.empty()) add_line(out.page, "busbw", "with waiting (by transfer time): " + line);
+  add_line(out.page, "busbw", line.empty() ? "unknown: no kernel carries a message size" : "with waiting (by transfer time): " + line);
   add_capped(out.details, lines);
 }
 

@@ -47,7 +47,7 @@ std::string gigabytes(double bytes) {
 }
 
 std::string gigabytes_per_s(double bytes_per_s) {
-  return std::isnan(bytes_per_s) ? "unknown" : with_unit(bytes_per_s / 1e9, "GB/s");
+  return std::isnan(bytes_per_s) ? "unknown" : gigabytes(bytes_per_s) + "/s";
 }
 
 std::string counted(std::size_t count, const std::string& thing) {

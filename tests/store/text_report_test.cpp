@@ -1,0 +1,76 @@
+#include "store/text_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "store/sample_results.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace ccl::test {
+namespace {
+
+constexpr std::time_t moment = 1'700'000'000;  // 2023-11-14 22:13:20 UTC
+
+struct Sample {
+  std::int64_t rank = 0, replica = -1, overlap_ns = 0, communication_ns = 0;
+};
+
+MetricResult overlap_result() {
+  MetricResult out;
+  out.info.name = "comm_comp_overlap";
+  out.report.value("overlap_ratio", 0.25);
+  out.report.value("overlap_min_ratio", 0.1);
+  out.report.value("overlap_max_ratio", 0.4);
+  const std::vector<ColumnSpec<Sample>> columns{
+      column("rank", &Sample::rank, "", "rank"), column("replica", &Sample::replica, "", "replica"),
+      column("overlap_ns", &Sample::overlap_ns, "ns", "overlap"),
+      column("communication_ns", &Sample::communication_ns, "ns", "communication")};
+  out.tables.push_back(make_table("rows", "budget", columns, std::vector<Sample>{{0, -1, 10, 100}, {1, -1, 40, 100}, {1, -1, 0, 100}}));
+  return out;
+}
+
+TEST(TextReport, NameCarriesTimeModelAndMesh) {
+  test::Run run;
+  EXPECT_EQ(text_report_name(run.results(), moment), "20231114-221320_x_dpxxx_tpx_gpux.txt");
+  run.input.workload.model = {"llama3 8B/x", "toml"};
+  run.input.workload.mesh.dp_shard = 4;
+  run.input.workload.mesh.tp = 2;
+  run.input.workload.mesh.source = "toml";
+  run.ranks.world_size = 8;
+  EXPECT_EQ(text_report_name(run.results(), moment), "20231114-221320_llama3-8B-x_dp1x4_tp2_gpu8.txt");
+}
+
+TEST(TextReport, RanksArePooledOverTheirSteps) {
+  test::Run run;
+  Results results = run.results();
+  results.metrics.push_back(overlap_result());
+  const std::string text = text_report(results, moment);
+  EXPECT_NE(text.find("Average Overlap:                  25.0 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("rank 0:                         10.0 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("rank 1:                         20.0 %"), std::string::npos) << text;
+}
+
+TEST(TextReport, WhatWasNotComputedIsUnknownNotZero) {
+  test::Run run;
+  Results results = run.results();
+  MetricResult absent;
+  absent.info.name = "throughput_tokens";
+  absent.report.absent("the global batch is unknown");
+  results.metrics.push_back(absent);
+  const std::string text = text_report(results, moment);
+  EXPECT_NE(text.find("Tokens per Second:                unknown: the global batch is unknown"), std::string::npos) << text;
+  EXPECT_NE(text.find("traffic_distribution was not computed"), std::string::npos);
+}
+
+TEST(TextReport, ASecondReportOfTheSameSecondGetsItsOwnName) {
+  const ScratchFolder folder;
+  test::Run run;
+  run.config.output.report_dir = folder.path("reports");
+  const std::string first = write_text_report(run.results(), moment), second = write_text_report(run.results(), moment);
+  EXPECT_NE(first, second);
+  EXPECT_TRUE(std::filesystem::exists(first) && std::filesystem::exists(second));
+}
+
+}  // namespace
+}  // namespace ccl::test
