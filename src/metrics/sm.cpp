@@ -13,17 +13,18 @@ namespace ccl {
 namespace {
 
 struct Fill {
-  std::int64_t shaped_ns = 0, covered_ns = 0;    // kernels with a shape; the same weighted by coverage
-  std::int64_t rated_ns = 0, occupied_ns = 0;    // kernels with an occupancy; weighted by it
+  // In ps: many kernels last a few us and cover a hundredth of the GPU, where whole ns would add up to an error.
+  std::int64_t shaped_ps = 0, covered_ps = 0;  // kernels with a shape; the same weighted by coverage
+  std::int64_t rated_ps = 0, occupied_ps = 0;  // kernels with an occupancy; weighted by it
   void add(std::int64_t dur_ns, const KernelShape& shape) {
-    const auto weighted = [&](double by) { return std::llround(static_cast<double>(dur_ns) * by); };
+    const auto weighted = [&](double by) { return std::llround(static_cast<double>(dur_ns) * 1000 * by); };
     if (std::isfinite(shape.blocks_per_sm)) {
-      shaped_ns += dur_ns;
-      covered_ns += weighted(std::clamp(static_cast<double>(shape.blocks_per_sm), 0.0, 1.0));
+      shaped_ps += dur_ns * 1000;
+      covered_ps += weighted(std::clamp(static_cast<double>(shape.blocks_per_sm), 0.0, 1.0));
     }
     if (std::isfinite(shape.occupancy_percent) && shape.occupancy_percent > 0) {
-      rated_ns += dur_ns;
-      occupied_ns += weighted(std::min(static_cast<double>(shape.occupancy_percent), 100.0) / 100);
+      rated_ps += dur_ns * 1000;
+      occupied_ps += weighted(std::min(static_cast<double>(shape.occupancy_percent), 100.0) / 100);
     }
   }
 };
@@ -59,19 +60,19 @@ struct Sm {
     static void add(std::vector<ColumnSpec<Row>>& columns, const std::string& name, Fill Row::*fill, const std::string& of) {
       const auto part = [&](const char* what, std::int64_t Fill::*member, const std::string& text) {
         columns.push_back(integer_column<Row>(name + what, "ns", text + of, {},
-                                              [=](const Row& row) { return row.*fill.*member; }));
+                                              [=](const Row& row) { return (row.*fill.*member + 500) / 1000; }));
       };
-      part("_shaped_ns", &Fill::shaped_ns, "summed duration with known blocks per SM of ");
-      part("_covered_ns", &Fill::covered_ns, "the same x min(1, blocks per SM) of ");
-      part("_rated_ns", &Fill::rated_ns, "summed duration with a known occupancy of ");
-      part("_occupied_ns", &Fill::occupied_ns, "the same x occupancy of ");
+      part("_shaped_ns", &Fill::shaped_ps, "summed duration with known blocks per SM of ");
+      part("_covered_ns", &Fill::covered_ps, "the same x min(1, blocks per SM) of ");
+      part("_rated_ns", &Fill::rated_ps, "summed duration with a known occupancy of ");
+      part("_occupied_ns", &Fill::occupied_ps, "the same x occupancy of ");
       const auto ratio_of = [&](const char* what, std::int64_t Fill::*a, std::int64_t Fill::*b, const std::string& text) {
         columns.push_back(derived<Row>(name + what, "", text + of, [=](const Row& row) {
           return ratio(static_cast<double>(row.*fill.*a), static_cast<double>(row.*fill.*b));
         }));
       };
-      ratio_of("_coverage_ratio", &Fill::covered_ns, &Fill::shaped_ns, "covered / shaped of ");
-      ratio_of("_occupancy_ratio", &Fill::occupied_ns, &Fill::rated_ns, "occupied / rated of ");
+      ratio_of("_coverage_ratio", &Fill::covered_ps, &Fill::shaped_ps, "covered / shaped of ");
+      ratio_of("_occupancy_ratio", &Fill::occupied_ps, &Fill::rated_ps, "occupied / rated of ");
     }
   };
   using Tables = RowTables<Row>;
@@ -99,10 +100,10 @@ struct Sm {
     const auto pooled = [&](Fill Row::*fill, std::int64_t Fill::*a, std::int64_t Fill::*b) {
       return pooled_ratio(rows, [=](const Row& r) { return r.*fill.*a; }, [=](const Row& r) { return r.*fill.*b; });
     };
-    const PooledRatio compute = pooled(&Row::compute, &Fill::covered_ns, &Fill::shaped_ns);
-    const PooledRatio all = pooled(&Row::all, &Fill::covered_ns, &Fill::shaped_ns);
-    const PooledRatio compute_occupancy = pooled(&Row::compute, &Fill::occupied_ns, &Fill::rated_ns);
-    const PooledRatio all_occupancy = pooled(&Row::all, &Fill::occupied_ns, &Fill::rated_ns);
+    const PooledRatio compute = pooled(&Row::compute, &Fill::covered_ps, &Fill::shaped_ps);
+    const PooledRatio all = pooled(&Row::all, &Fill::covered_ps, &Fill::shaped_ps);
+    const PooledRatio compute_occupancy = pooled(&Row::compute, &Fill::occupied_ps, &Fill::rated_ps);
+    const PooledRatio all_occupancy = pooled(&Row::all, &Fill::occupied_ps, &Fill::rated_ps);
     if (all.ranks_count == 0 && all_occupancy.ranks_count == 0)
       return out.absent("no kernel inside a step states its blocks per SM or its occupancy");
     add_pooled(out, "compute_coverage", compute, "SM coverage of compute kernels");
@@ -121,8 +122,8 @@ struct Sm {
  private:
   static std::string shown(const PooledRatio& pooled) { return pooled.ranks_count == 0 ? "unknown" : percent(pooled.value); }
   static std::string share(const Fill& fill) {
-    if (fill.shaped_ns == 0) return "unknown";
-    return percent(ratio(static_cast<double>(fill.covered_ns), static_cast<double>(fill.shaped_ns)));
+    if (fill.shaped_ps == 0) return "unknown";
+    return percent(ratio(static_cast<double>(fill.covered_ps), static_cast<double>(fill.shaped_ps)));
   }
 };
 
