@@ -231,9 +231,14 @@ TEST(Match, SplitListsThatDoNotFitTheSizesAreNoticed) {
   RankTrace trace;
   trace.events.start_ns.push_back(100);
   trace.events.dur_ns.push_back(50);
+  trace.events.name.push_back(0);
+  trace.events.kind.push_back(EventKind::communication);
   trace.events.step.push_back(-1);
+  trace.events.correlation.push_back(0);
   trace.events.launch_ns.push_back(absent_ns);
+  trace.events.launch_thread.push_back(0);
   trace.events.lane.push_back(0);
+  trace.lanes = {{0, 7}};
   trace.groups.emplace_back();
   trace.splits = {3, 5, 4, 4};
   Collective exchange;
