@@ -239,6 +239,7 @@ TEST(Match, SplitListsThatDoNotFitTheSizesAreNoticed) {
   trace.events.launch_thread.push_back(0);
   trace.events.lane.push_back(0);
   trace.lanes = {{0, 7}};
+  trace.devices = {0};
   trace.groups.emplace_back();
   trace.splits = {3, 5, 4, 4};
   Collective exchange;
