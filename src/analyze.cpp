@@ -6,6 +6,9 @@
 #include <map>
 #include <span>
 
+#include <fmt/format.h>
+
+#include "core/bytes.hpp"
 #include "parse/finish.hpp"
 #include "parse/trace_reader.hpp"
 
@@ -51,7 +54,10 @@ struct TraceUse {
 
   void take(RankTrace& trace, std::int32_t file) const {
     trace.file = file;
-    if (!config.input.steps.empty()) select_steps(trace, config.input.steps);
+    if (!config.input.steps.empty()) {
+      for (const Step& step : trace.steps) local.steps_seen.insert(step.number);
+      select_steps(trace, config.input.steps);
+    }
     assign_dimensions(trace, input.workload.mesh);
     const auto number = static_cast<std::int32_t>(local.facts.size());
     local.facts.push_back(facts_of(trace, number));
@@ -133,6 +139,22 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   }
   local.ended_early |= progress.stop_requested();
   return local;
+}
+
+void refuse_absent_steps(const LocalResults& local, const Config& config, const Comm& comm) {
+  ByteWriter mine;
+  mine.array(std::vector<std::int64_t>(local.steps_seen.begin(), local.steps_seen.end()));
+  std::set<std::int64_t> seen;
+  for (const Bytes& part : comm.gather_all(mine.take())) {
+    const std::vector<std::int64_t> steps = ByteReader(part).array<std::int64_t>();
+    seen.insert(steps.begin(), steps.end());
+  }
+  for (const std::int64_t step : config.input.steps) {
+    if (seen.count(step) != 0) continue;
+    const std::string present =
+        seen.empty() ? "no trace has steps" : fmt::format("{} steps, {} to {}", seen.size(), *seen.begin(), *seen.rbegin());
+    throw FatalError(ExitCode::bad_request, fmt::format("--step {} is in no trace ({})", step, present));
+  }
 }
 
 std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm) {

@@ -2,6 +2,7 @@
 // (settle), and finish the metrics with the verdict (close).
 #pragma once
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "config.hpp"
@@ -26,6 +27,7 @@ struct LocalResults {
   std::vector<CollectiveRecord> records;            // of all traces, in order
   std::vector<std::size_t> first_record;            // by local trace number, and one past the end
   std::vector<std::vector<ProcessGroup>> groups;    // by local trace number
+  std::set<std::int64_t> steps_seen;                // step numbers of all traces; filled only under --step
   bool ended_early = false;
 };
 
@@ -37,6 +39,9 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
 
 /// Whether a metric asks for collectives matched across ranks; without one no records are kept.
 bool any_needs_matching(const Metrics& metrics);
+
+/// A step that --step names and no trace has is a bad request. Collective.
+void refuse_absent_steps(const LocalResults& local, const Config& config, const Comm& comm);
 
 /// Rank-local groups of the accepted traces, for agree_on_groups. A group that carries no collective of a trace does
 /// not speak against matching by Seq.

@@ -20,7 +20,7 @@ struct InputConfig {
   std::string host_map;                     // file of "rank host" lines
   std::string card;                         // --card; empty = the one found beside the traces
   std::string training_config;              // --config: TorchTitan TOML or a card, told by content
-  std::string megatron_args;
+  std::string megatron_args;                // a file, or the arguments themselves (text that starts with "--")
   std::string profile_mode = "auto";        // torch | nsys | auto
 };
 
@@ -47,7 +47,7 @@ struct Config {
   std::map<std::string, double> peaks;      // overridden peaks by name
   double time_limit_s = 0;                  // 0 = none
   bool strict = false;
-  std::int64_t window_bytes = 4 << 20;      // reader window (settings: reader.window_bytes)
+  std::int64_t window_bytes = 4 << 20;      // of the readers; tests make it tiny
   std::string command_line;
 };
 

@@ -12,6 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The arguments themselves instead of the file that holds them (--megatron-args).
+bool is_inline(const std::string& text) { return text.compare(0, 2, "--") == 0; }
+
 struct JobReader {
   const std::string& path;
   Request& request;
@@ -65,7 +68,7 @@ struct JobReader {
   }
 
   std::string beside_job(const std::string& text) const {
-    if (text.empty() || fs::path(text).is_absolute()) return text;
+    if (text.empty() || is_inline(text) || fs::path(text).is_absolute()) return text;
     return (fs::path(path).parent_path() / text).lexically_normal().string();
   }
 };
@@ -100,7 +103,8 @@ std::string job_text(const Config& config) {
     std::vector<std::string> texts = option.get(config);
     if (texts.empty() && option.shape != OptionShape::list) continue;
     if (option.value == OptionValue::path)
-      for (std::string& text : texts) text = fs::absolute(text).lexically_normal().string();
+      for (std::string& text : texts)
+        if (!is_inline(text)) text = fs::absolute(text).lexically_normal().string();
     const std::size_t dot = option.job_key.find('.');
     const std::string map = dot == std::string::npos ? "" : option.job_key.substr(0, dot);
     if (map != open) {

@@ -138,6 +138,9 @@ std::vector<Option> input_options() {
                   [](Config& c) -> auto& { return c.input.card; }),
       text_option(as_path(described("--config", "config", "FILE", "TorchTitan TOML or card of the training run")),
                   [](Config& c) -> auto& { return c.input.training_config; }),
+      text_option(as_path(described("--megatron-args", "megatron_args", "FILE|TEXT",
+                                    "Megatron's run script or log, or its arguments: '--name value ...'")),
+                  [](Config& c) -> auto& { return c.input.megatron_args; }),
   };
 }
 

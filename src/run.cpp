@@ -65,6 +65,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   const Ranks ranks = agree_on_ranks(local.facts, input, config, comm, problems);
   const bool ended_early = comm.max(local.ended_early ? 1 : 0) == 1;
   if (ranks.entries.empty() && !ended_early) refuse_nothing(config, problems, comm);
+  if (!config.input.steps.empty() && !ended_early) refuse_absent_steps(local, config, comm);
   const Groups groups =
       agree_on_groups(local_groups(local, ranks, comm), ranks, input.workload.mesh, comm, problems);
   settle(local, ranks, groups, comm, metrics);

@@ -142,6 +142,13 @@ time_limit: 10m
   EXPECT_EQ(config.time_limit_s, 600);
 }
 
+TEST_F(JobFile, MegatronArgumentsAreAFileBesideTheJobOrTheText) {
+  EXPECT_EQ(config_of({"--job", job("{input: d, megatron_args: run.sh}")}).input.megatron_args, folder.path("run.sh"));
+  const std::string text = "--tensor-model-parallel-size 2";
+  EXPECT_EQ(config_of({"--job", job("{input: d, megatron_args: \"" + text + "\"}")}).input.megatron_args, text);
+  EXPECT_EQ(config_of({"d", "--megatron-args=" + text}).input.megatron_args, text);
+}
+
 TEST_F(JobFile, CommandLineWinsAndItsSettingsComeLast) {
   const std::string path = job("{input: traces, run: a, iteration: [1, 2], settings: a.yaml, output: {hdf5: a.h5}}");
   const Config config = config_of({"other", "--iteration", "5", "--settings", "b.yaml", "--job", path, "-o", "b.h5"});

@@ -48,6 +48,10 @@ run 0 set/profile_traces -o c.h5 --metric overlap
 expect "only that metric" says out '^comm_comp_overlap'
 expect "no other metric" silent_about out 'iter_time|straggler'
 
+run 2 set/profile_traces -o absent.h5 --step 99
+expect "a step of no trace is named, with those there are" says err '^ccl-analyze: --step 99 is in no trace \(.* steps, '
+expect "and no file is left" [ ! -e absent.h5 ]
+
 printf 'input: set/profile_traces\nmetrics: [iter_time]\noutput: {hdf5: job.h5}\n' >job.yaml
 run 0 --job job.yaml
 expect "the job's metric" says out '^iter_time'
