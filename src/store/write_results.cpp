@@ -187,6 +187,7 @@ void write_root(OutputFile& file, const Results& results, const Comm& comm) {
 void write_own(Output& output, const Results& results, const std::vector<WorkerTimings>& timings, const Comm& comm) {
   output.add("/ranks", rank_table(results));
   output.add("/steps", step_table(results.ranks));
+  output.add("/workload", workload_table(results.input.workload));
   output.add("/process_groups", group_table(results.groups));
   output.add("/process_group_members", group_member_table(results.groups));
   output.add("/warnings/counts", warning_count_table(results.problems));

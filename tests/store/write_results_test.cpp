@@ -49,7 +49,7 @@ TEST(WriteResults, EveryPartOfTheFileIsThereAndDescribed) {
       described = described || (name == "description" && !std::get<std::string>(value).empty());
     EXPECT_TRUE(described) << object.path;
   }
-  EXPECT_THAT(paths, IsSupersetOf({"/ranks", "/steps", "/process_groups", "/process_group_members",
+  EXPECT_THAT(paths, IsSupersetOf({"/ranks", "/steps", "/workload", "/process_groups", "/process_group_members",
                                    "/collectives/instances", "/collectives/members", "/metrics/sample_time/rows",
                                    "/timeline/iteration_10/compute_ns", "/timeline/iteration_10/bin_edges_ns",
                                    "/warnings/counts", "/warnings/rows", "/timings/stages", "/timings/files"}));
@@ -67,6 +67,22 @@ TEST(WriteResults, EveryColumnHasADescription) {
       }
     }
   }
+}
+
+TEST(WriteResults, KnownWorkloadValuesAreWrittenWithTheirSources) {
+  const Folder folder(own("workload"));
+  const InputFile file(write(folder, "a.h5", [](test::Run& run, Results&) {
+    Workload& workload = run.input.workload;
+    workload.mesh = {};
+    workload.global_batch = {64, "card"};
+    workload.parameters = {8e9, "toml"};
+  }));
+  const ResultTable table = file.table("/workload");
+  ASSERT_EQ(table.rows_count, 2);
+  EXPECT_EQ(cell_at(table, 0, "name"), Cell("parameters"));
+  EXPECT_EQ(cell_at(table, 0, "value"), Cell("8000000000"));
+  EXPECT_EQ(cell_at(table, 1, "value"), Cell("64"));
+  EXPECT_EQ(cell_at(table, 1, "source"), Cell("card"));
 }
 
 TEST(WriteResults, RootAndMetricAttributes) {
