@@ -1,0 +1,96 @@
+#include "compare/comparable.hpp"
+
+#include <cmath>
+
+#include "compare/change.hpp"
+
+namespace ccl {
+namespace {
+
+std::string against(const std::string& what, const std::string& a, const std::string& b) {
+  return what + ": " + a + " against " + b;
+}
+
+/// What a step does: if it differs, step times and bytes say nothing about the system.
+constexpr const char* work_keys[] = {"model",      "phase",        "parameters", "layers", "hidden_size",
+                                     "vocab_size", "global_batch", "seq_len",    "experts", "experts_per_token"};
+
+void compare_work(const StoredRun& first, const StoredRun& second, Comparability& found) {
+  std::string unknown;
+  for (const char* key : work_keys) {
+    const std::string a = first.workload(key), b = second.workload(key);
+    if (!a.empty() && !b.empty() && a != b) found.refusals.push_back(against("different " + std::string(key), a, b));
+    if (a.empty() != b.empty()) unknown += (unknown.empty() ? "" : ", ") + std::string(key);
+  }
+  if (!unknown.empty()) found.notes.push_back("told by one file only, not checked: " + unknown);
+  const bool batch_known = !first.workload("global_batch").empty() && !second.workload("global_batch").empty();
+  const std::string a = first.workload("local_batch"), b = second.workload("local_batch");
+  if (!batch_known && !a.empty() && !b.empty() && a != b)
+    found.refusals.push_back(against("different local_batch", a, b));
+}
+
+void compare_windows(const StoredRun& first, const StoredRun& second, Comparability& found) {
+  for (const char* key : {"window_start", "window_end"}) {
+    const auto shown = [key](const StoredRun& run) {
+      const std::string text = run.request(key);
+      return text.empty() ? std::string("none") : text;
+    };
+    if (shown(first) != shown(second))
+      found.refusals.push_back(against("different " + std::string(key), shown(first), shown(second)));
+  }
+  if (first.has_markers() != second.has_markers())
+    found.refusals.push_back("different steps: one has ProfilerStep markers, the other one step for the whole trace");
+}
+
+void compare_setting(const char* what, const std::string& a, const std::string& b, Comparability& found) {
+  if (a != b) found.notes.push_back(against(what, a.empty() ? "unknown" : a, b.empty() ? "unknown" : b));
+}
+
+std::string coverage(const StoredRun& run) {
+  return std::to_string(run.root_integer("ranks_covered")) + " of " + std::to_string(run.root_integer("ranks_expected")) +
+         " ranks";
+}
+
+/// Without a card the bytes still tell: the same job moves the same bytes in a step.
+void compare_bytes(const StoredRun& first, const StoredRun& second, Comparability& found) {
+  if (!found.same_ranks || !found.refusals.empty()) return;
+  constexpr double most = 0.2;
+  Figure payload;
+  payload.metric = "traffic_distribution";
+  payload.table = "rows";
+  payload.numerator = "payload_bytes";
+  const auto a = samples(first, payload), b = samples(second, payload);
+  if (a.empty() || b.empty()) return;
+  const Change change = compare_samples(a.at(""), b.at(""), Better::neither);
+  if (!(std::abs(change.change_ratio) > most)) return;
+  found.notes.push_back("payload per step differs by " +
+                        std::to_string(std::lround(100 * change.change_ratio)) +
+                        " %: another model or batch?");
+}
+
+}  // namespace
+
+Comparability comparability(const StoredRun& first, const StoredRun& second) {
+  Comparability found;
+  compare_work(first, second, found);
+  compare_windows(first, second, found);
+  const auto setting = [&](const char* what, const std::string& a, const std::string& b) {
+    compare_setting(what, a, b, found);
+  };
+  setting("GPU", first.gpu(), second.gpu());
+  setting("mesh", first.root_text("mesh"), second.root_text("mesh"));
+  setting("world size", std::to_string(first.root_integer("world_size")),
+          std::to_string(second.root_integer("world_size")));
+  setting("coverage", coverage(first), coverage(second));
+  setting("completeness", first.root_text("completeness"), second.root_text("completeness"));
+  setting("precision", first.workload("precision"), second.workload("precision"));
+  for (const char* key : {"mfu_convention", "what_if_ideal", "peaks", "settings_files_count", "steps"})
+    setting(key, first.request(key), second.request(key));
+  found.same_ranks = first.root_text("mesh") == second.root_text("mesh") &&
+                     first.root_integer("world_size") == second.root_integer("world_size");
+  if (!found.same_ranks) found.notes.push_back("ranks and groups are not compared: they mean something else");
+  compare_bytes(first, second, found);
+  return found;
+}
+
+}  // namespace ccl

@@ -1,0 +1,19 @@
+// Whether two result files may be compared at all, before any number is looked at.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "compare/stored_run.hpp"
+
+namespace ccl {
+
+struct Comparability {
+  std::vector<std::string> refusals;  // a comparison would mislead: another model, batch, window
+  std::vector<std::string> notes;     // differences that are fine but must be known: GPU, mesh, missing ranks
+  bool same_ranks = true;             // rank r of one is rank r of the other: same mesh and number of ranks
+};
+
+/// Values that only one file knows do not refuse, they are a note.
+Comparability comparability(const StoredRun& first, const StoredRun& second);
+
+}  // namespace ccl

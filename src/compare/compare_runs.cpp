@@ -1,0 +1,99 @@
+#include "compare/compare_runs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace ccl {
+namespace {
+
+bool chosen(const std::vector<std::string>& metrics, const std::string& metric) {
+  return metrics.empty() || std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
+}
+
+void note_absent(const StoredRun& first, const StoredRun& second, const std::string& metric,
+                 std::vector<AbsentMetric>& absent) {
+  for (const AbsentMetric& known : absent)
+    if (known.metric == metric) return;
+  for (const StoredRun* run : {&first, &second}) {
+    std::string reason;
+    const std::string status = run->status(metric, reason);
+    if (status == "ok" || status == "partial") continue;
+    absent.push_back({metric, status + (reason.empty() ? "" : ", " + reason) + " in " + run->path()});
+    return;
+  }
+}
+
+double effect(const ComparedFigure& one) {
+  const double moved = std::isnan(one.change.difference) ? std::max(one.change.first_count, one.change.second_count) == 0
+                                                               ? 0.0
+                                                               : INFINITY
+                                                         : std::abs(one.change.difference);
+  return moved * one.weight;
+}
+
+double sum_of(const std::map<std::string, std::vector<double>>& all, const std::string& key) {
+  const auto found = all.find(key);
+  double sum = 0;
+  if (found != all.end())
+    for (const double value : found->second) sum += std::abs(value);
+  return sum;
+}
+
+/// For "time per launch", how many launches: a small change of a frequent kernel outweighs a large one of a rare kernel.
+std::map<std::string, std::vector<double>> weights(const StoredRun& run, const Figure& figure) {
+  Figure counts = figure;
+  counts.numerator = figure.denominator;
+  counts.denominator.clear();
+  counts.fold = Fold::total;
+  return samples(run, counts);
+}
+
+std::vector<ComparedFigure> compare_split(const StoredRun& first, const StoredRun& second, const Figure& figure) {
+  const auto a = samples(first, figure), b = samples(second, figure);
+  const auto heavy = figure.denominator.empty() ? decltype(a)() : weights(second, figure);
+  std::set<std::string> keys;
+  for (const auto* side : {&a, &b})
+    for (const auto& [key, values] : *side) keys.insert(key);
+  std::vector<ComparedFigure> all;
+  for (const std::string& key : keys) {
+    const auto of = [&key](const auto& side) {
+      const auto found = side.find(key);
+      return found == side.end() ? std::vector<double>() : found->second;
+    };
+    ComparedFigure one{figure, key, compare_samples(of(a), of(b), figure.better), 1};
+    const bool moved = one.change.verdict != Verdict::same;
+    if (moved && std::abs(one.change.change_ratio) < least_split_change) one.change.verdict = Verdict::same;
+    if (!figure.denominator.empty()) one.weight = std::max(1.0, sum_of(heavy, key));
+    all.push_back(std::move(one));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const ComparedFigure& x, const ComparedFigure& y) { return effect(x) > effect(y); });
+  return all;
+}
+
+}  // namespace
+
+Comparison compare_runs(const StoredRun& first, const StoredRun& second, const std::vector<std::string>& metrics) {
+  Comparison out;
+  out.first = first.path();
+  out.second = second.path();
+  out.comparability = comparability(first, second);
+  for (const Figure& figure : key_figures()) {
+    if (!chosen(metrics, figure.metric)) continue;
+    const auto a = samples(first, figure), b = samples(second, figure);
+    if (a.empty() || b.empty()) {
+      note_absent(first, second, figure.metric, out.absent);
+      continue;
+    }
+    out.whole.push_back({figure, "", compare_samples(a.at(""), b.at(""), figure.better), 1});
+  }
+  for (const Figure& figure : split_figures()) {
+    const bool of_ranks = figure.section == "ranks" || figure.section == "groups";
+    if (!chosen(metrics, figure.metric) || (of_ranks && !out.comparability.same_ranks)) continue;
+    for (ComparedFigure& one : compare_split(first, second, figure)) out.split.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace ccl

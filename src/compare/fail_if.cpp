@@ -1,0 +1,102 @@
+#include "compare/fail_if.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "config_values.hpp"
+
+namespace ccl {
+namespace {
+
+const std::string option = "--fail-if";
+
+FatalError refused(const std::string& text, const std::string& why, const std::string& suggestion) {
+  return bad_request(option + " '" + text + "'", why, suggestion);
+}
+
+double unit_factor(const std::string& text, const std::string& unit) {
+  const std::pair<const char*, double> known[] = {{"", 1}, {"%", 0.01}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  for (const auto& [name, factor] : known)
+    if (unit == name) return factor;
+  throw refused(text, "unknown unit '" + unit + "'", "Units are %, ns, us, ms, s.");
+}
+
+/// The named figure, or one made for a column of the metric's rows.
+Figure figure_of(const Bound& bound, const StoredRun& first) {
+  for (const Figure& figure : key_figures())
+    if (figure.metric == bound.metric && (bound.column.empty() || figure.numerator == bound.column)) return figure;
+  const std::string path = "/metrics/" + bound.metric + "/rows";
+  if (!first.has_table(path)) {
+    const std::vector<std::string> known = first.metrics();
+    if (std::find(known.begin(), known.end(), bound.metric) != known.end())
+      throw refused(bound.text, bound.metric + " has no rows in " + first.path(), "Name one that has.");
+    throw refused(bound.text, "no metric " + bound.metric + " in " + first.path(),
+                  did_you_mean(bound.metric, known, "See --list-metrics of ccl-analyze."));
+  }
+  if (bound.column.empty()) throw refused(bound.text, bound.metric + " has no main figure", "Write METRIC.COLUMN.");
+  if (!first.table(path).is_number(bound.column))
+    throw refused(bound.text, "no number column '" + bound.column + "' in " + path, "h5ls -r shows them.");
+  Figure figure;
+  figure.metric = bound.metric;
+  figure.table = "rows";
+  figure.label = bound.column;
+  figure.numerator = bound.column;
+  const auto ends = [&](const char* unit) { return bound.column.ends_with(unit); };
+  figure.unit = ends("_ns") ? Unit::ns : ends("_bytes") ? Unit::bytes : ends("_per_s") ? Unit::per_second
+                : ends("_ratio") ? Unit::ratio : Unit::count;
+  return figure;
+}
+
+std::vector<double> values_of(const StoredRun& run, const Figure& figure, const Bound& bound) {
+  auto all = samples(run, figure);
+  if (!all.empty()) return all.at("");
+  std::string reason;
+  const std::string status = run.status(figure.metric, reason);
+  throw refused(bound.text, figure.metric + " is " + (status == "ok" ? "without values" : status) +
+                                (reason.empty() ? "" : ", " + reason) + " in " + run.path(),
+                "A gate needs the value in both files.");
+}
+
+}  // namespace
+
+Bound parse_bound(const std::string& text) {
+  std::string plain = text;
+  plain.erase(std::remove(plain.begin(), plain.end(), ' '), plain.end());
+  const std::string example = "Example: iter_time>+3%";
+  const std::size_t sign = plain.find_first_of("<>");
+  if (sign == std::string::npos || sign == 0) throw refused(text, "not METRIC>BOUND or METRIC<BOUND", example);
+  Bound bound;
+  bound.text = text;
+  bound.above = plain[sign] == '>';
+  const std::string name = plain.substr(0, sign);
+  const std::size_t dot = name.find('.');
+  bound.metric = name.substr(0, dot);
+  if (dot != std::string::npos) bound.column = name.substr(dot + 1);
+  const bool is_signed = sign + 1 < plain.size() && (plain[sign + 1] == '+' || plain[sign + 1] == '-');
+  const char* from = plain.data() + sign + 1 + (is_signed ? 1 : 0);
+  const char* const end = plain.data() + plain.size();
+  const auto [rest, error] = std::from_chars(from, end, bound.limit);
+  if (error != std::errc() || !std::isfinite(bound.limit)) throw refused(text, "no number after " + plain.substr(sign, 1), example);
+  const std::string unit(rest, end);
+  bound.limit *= unit_factor(text, unit);
+  bound.relative = is_signed;
+  if (is_signed && unit != "%") throw refused(text, "a change is in percent", example);
+  if (is_signed && plain[sign + 1] == '-') bound.limit = -bound.limit;
+  return bound;
+}
+
+JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second) {
+  JudgedBound out{bound, figure_of(bound, first), {}, BoundOutcome::kept};
+  out.change = compare_samples(values_of(first, out.figure, bound), values_of(second, out.figure, bound),
+                               out.figure.better);
+  const double value = bound.relative ? out.change.change_ratio : out.change.second;
+  if (bound.relative && std::isnan(value) && out.change.difference != 0)
+    throw refused(bound.text, "the first run's value is 0", "Bound the value instead of the change.");
+  const bool beyond = bound.above ? value > bound.limit : value < bound.limit;
+  if (!beyond) return out;
+  out.outcome = bound.relative && out.change.verdict == Verdict::same ? BoundOutcome::within_noise : BoundOutcome::broken;
+  return out;
+}
+
+}  // namespace ccl

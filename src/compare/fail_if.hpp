@@ -1,0 +1,34 @@
+// Bounds of a regression gate: "iter_time>+3%", "comm_comp_overlap.exposed_ns>+5%", "mfu<0.4", "iter_time>250ms".
+#pragma once
+#include <string>
+#include <vector>
+
+#include "compare/change.hpp"
+
+namespace ccl {
+
+struct Bound {
+  std::string text;            // as written
+  std::string metric, column;  // column "" = the first figure of the metric
+  bool above = true;           // '>' or '<'
+  bool relative = true;        // of the change; else of the second run's value
+  double limit = 0;            // 0.03, or in the figure's unit
+};
+
+/// "METRIC[.COLUMN] (>|<) (+|-)N%" bounds the change, with "N", "Nns|us|ms|s", "N%" (a share) the value of the second
+/// run. Throws bad_request.
+Bound parse_bound(const std::string& text);
+
+enum class BoundOutcome { kept, broken, within_noise };
+struct JudgedBound {
+  Bound bound;
+  Figure figure;
+  Change change;
+  BoundOutcome outcome = BoundOutcome::kept;
+};
+
+/// A change that breaks its bound but not its noise band is within_noise; with one repetition the bound alone decides.
+/// Throws bad_request for a metric or column that one of the files lacks: a gate must not pass for want of data.
+JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second);
+
+}  // namespace ccl

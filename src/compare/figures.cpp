@@ -1,0 +1,153 @@
+#include "compare/figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ccl {
+namespace {
+
+constexpr Better lower = Better::lower, higher = Better::higher, neither = Better::neither;
+
+Figure of_rows(const char* metric, const char* label, const char* column, Fold fold, Unit unit, Better better) {
+  return {metric, "rows", label, column, "", fold, unit, better, {}, "", false};
+}
+Figure share(const char* metric, const char* label, const char* part, const char* whole, Better better) {
+  return {metric, "rows", label, part, whole, Fold::total, Unit::ratio, better, {}, "", false};
+}
+Figure split(const char* section, const char* metric, const char* table, const char* label,
+             std::vector<std::string> key, const char* column, const char* per, Unit unit, Better better) {
+  return {metric, table, label, column, per, *per == '\0' ? Fold::mean : Fold::total, unit, better, std::move(key),
+          section, false};
+}
+
+struct Sum {
+  double numerator = 0, denominator = 0, largest = -INFINITY;
+  std::int64_t rows = 0;
+};
+
+double folded(const Sum& sum, const Figure& figure) {
+  if (!figure.denominator.empty()) return sum.denominator == 0 ? NAN : sum.numerator / sum.denominator;
+  switch (figure.fold) {
+    case Fold::largest: return sum.largest;
+    case Fold::total: return sum.numerator;
+    case Fold::mean: break;
+  }
+  return sum.numerator / static_cast<double>(sum.rows);
+}
+
+/// "fp32_gemm void cutlass...": the values of the key columns, groups by what they are instead of by their row.
+std::vector<std::string> keys_of(const StoredRun& run, const StoredTable& table, const Figure& figure) {
+  std::vector<std::string> keys(static_cast<std::size_t>(table.rows_count()));
+  for (const std::string& column : figure.key) {
+    const std::vector<std::string> texts = table.texts(column);
+    const std::vector<std::string> groups = column == "group" ? run.group_names() : std::vector<std::string>();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      std::string text = texts[i];
+      if (column == "group") {
+        const std::size_t row = static_cast<std::size_t>(std::strtoll(text.c_str(), nullptr, 10));
+        text = row < groups.size() ? groups[row] : "unknown group";
+      }
+      keys[i] += (keys[i].empty() ? "" : ", ") + (column == "rank" ? "rank " + text : text);
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+const std::vector<Figure>& key_figures() {
+  static const std::vector<Figure> all{
+      of_rows("iter_time", "step time, slowest rank", "step_ns", Fold::largest, Unit::ns, lower),
+      of_rows("iter_time", "period on the GPU, slowest rank", "period_ns", Fold::largest, Unit::ns, lower),
+      {"throughput_tokens", "by_step", "tokens per second", "tokens_per_s", "", Fold::mean, Unit::per_second, higher,
+       {}, "", false},
+      of_rows("mfu", "model FLOP utilization", "mfu_ratio", Fold::mean, Unit::ratio, higher),
+      of_rows("comm_comp_overlap", "exposed communication per GPU", "exposed_ns", Fold::mean, Unit::ns, lower),
+      share("comm_comp_overlap", "overlapped share of communication", "overlap_ns", "communication_ns", higher),
+      of_rows("comm_comp_overlap", "compute per GPU", "compute_ns", Fold::mean, Unit::ns, lower),
+      of_rows("comm_comp_overlap", "communication per GPU", "communication_ns", Fold::mean, Unit::ns, lower),
+      share("gpu_utilization", "busy share of the period", "busy_ns", "period_ns", higher),
+      of_rows("straggler_lag", "waiting for late ranks, per rank", "wait_ns", Fold::mean, Unit::ns, lower),
+      of_rows("straggler_lag", "blame of the latest rank", "blame_ns", Fold::largest, Unit::ns, lower),
+      of_rows("communication", "transfer bus bandwidth", "transfer_busbw_bytes_per_s", Fold::mean,
+              Unit::bytes_per_second, higher),
+      of_rows("traffic_distribution", "bytes on the wire per rank", "wire_bytes", Fold::mean, Unit::bytes, neither),
+      of_rows("coll_call_num", "calls per rank", "calls_count", Fold::mean, Unit::count, neither),
+      share("pipeline_bubble", "pipeline bubble", "bubble_ns", "window_ns", lower),
+      of_rows("efficiency", "parallel efficiency", "parallel_efficiency_ratio", Fold::mean, Unit::ratio, higher),
+      share("blocking_comm", "blocking communication", "blocking_ns", "period_ns", lower),
+      share("blocking_comm", "launch-starved", "launch_starved_ns", "period_ns", lower),
+      of_rows("training_phases", "forward per GPU", "forward_ns", Fold::mean, Unit::ns, lower),
+      of_rows("training_phases", "backward per GPU", "backward_ns", Fold::mean, Unit::ns, lower),
+      of_rows("training_phases", "optimizer per GPU", "optimizer_ns", Fold::mean, Unit::ns, lower),
+      of_rows("fsdp", "stall for gathered parameters", "stall_ns", Fold::mean, Unit::ns, lower),
+      of_rows("sm", "SM coverage of compute kernels", "compute_coverage_ratio", Fold::mean, Unit::ratio, higher),
+  };
+  return all;
+}
+
+const std::vector<Figure>& split_figures() {
+  static const std::vector<Figure> all = [] {
+    std::vector<Figure> figures{
+        split("ranks", "iter_time", "rows", "period on the GPU", {"rank"}, "period_ns", "", Unit::ns, lower),
+        split("ranks", "comm_comp_overlap", "rows", "compute", {"rank"}, "compute_ns", "", Unit::ns, lower),
+        split("ranks", "straggler_lag", "rows", "blame", {"rank"}, "blame_ns", "", Unit::ns, lower),
+        split("operations", "communication", "by_op", "time per call", {"op"}, "sum_ns", "calls_count", Unit::ns, lower),
+        split("operations", "communication", "by_op", "transfer bus bandwidth", {"op"}, "transfer_busbw_bytes_per_s", "",
+              Unit::bytes_per_second, higher),
+        split("dimensions", "comm_comp_overlap", "by_dimension", "exposed communication", {"dimension"}, "exposed_ns", "",
+              Unit::ns, lower),
+        split("groups", "traffic_distribution", "by_group", "time per call", {"group", "op"}, "time_ns", "calls_count",
+              Unit::ns, lower),
+        split("groups", "traffic_distribution", "by_group", "bytes on the wire per rank", {"group", "op"}, "wire_bytes", "",
+              Unit::bytes, neither),
+        split("phases", "training_phases", "by_phase", "GPU time", {"phase"}, "union_ns", "", Unit::ns, lower),
+        split("kernels", "kernel", "rows", "time per launch", {"class", "name"}, "sum_ns", "count", Unit::ns, lower),
+        split("kernels", "kernel", "rows", "launches per step", {"class", "name"}, "count", "", Unit::count, neither),
+    };
+    figures.back().per_step = true;
+    return figures;
+  }();
+  return all;
+}
+
+std::map<std::string, std::vector<double>> samples(const StoredRun& run, const Figure& figure) {
+  const std::string path = "/metrics/" + figure.metric + "/" + figure.table;
+  if (!run.has_table(path)) return {};
+  const StoredTable table = run.table(path);
+  for (const std::string& column : figure.key)
+    if (!table.has(column)) return {};
+  if (!table.is_number(figure.numerator)) return {};
+  if (!figure.denominator.empty() && !table.is_number(figure.denominator)) return {};
+
+  const bool by_step = table.has("step");
+  const std::vector<double> numerator = table.numbers(figure.numerator);
+  const std::vector<double> denominator =
+      figure.denominator.empty() ? numerator : table.numbers(figure.denominator);
+  const std::vector<double> iteration = table.numbers("iteration"), step = table.numbers("step"),
+                            rank = table.numbers("rank"), replica = table.numbers("replica");
+  const auto part = [](double value) { return std::isnan(value) ? -1.0 : value; };
+  const std::vector<std::string> keys = keys_of(run, table, figure);
+  std::map<std::string, std::map<std::array<double, 3>, Sum>> sums;
+  for (std::size_t i = 0; i < numerator.size(); ++i) {
+    if (by_step && (std::isnan(step[i]) || step[i] < 0)) continue;
+    if (std::isnan(numerator[i]) || std::isnan(denominator[i])) continue;
+    const std::array<double, 3> repetition{part(iteration[i]), by_step ? step[i] : part(rank[i]),
+                                           by_step ? -1 : part(replica[i])};
+    Sum& sum = sums[keys[i]][repetition];
+    sum.numerator += numerator[i];
+    sum.denominator += denominator[i];
+    sum.largest = std::max(sum.largest, numerator[i]);
+    ++sum.rows;
+  }
+  std::map<std::string, std::vector<double>> all;
+  for (const auto& [key, of_key] : sums)
+    for (const auto& [repetition, sum] : of_key) {
+      const double steps = figure.per_step ? static_cast<double>(std::max<std::int64_t>(1, run.steps_count())) : 1;
+      const double value = folded(sum, figure) / steps;
+      if (!std::isnan(value)) all[key].push_back(value);
+    }
+  return all;
+}
+
+}  // namespace ccl

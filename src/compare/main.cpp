@@ -1,0 +1,131 @@
+// ccl-compare: result files of ccl-analyze side by side. Needs no MPI start. Prints; exit codes 0 within bounds, 1 the
+// result could not be written, 2 bad request or not comparable, 5 a --fail-if bound was broken.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <deque>
+#include <exception>
+
+#include "compare/show.hpp"
+#include "config_values.hpp"
+#include "progress_line.hpp"
+
+namespace {
+
+using namespace ccl;
+
+constexpr int bound_broken = 5;
+
+constexpr const char* usage =
+    "ccl-compare FIRST.h5 SECOND.h5 [MORE.h5 ...]: what changed between runs, beyond the noise from step to step.\n"
+    "Every file is compared with the first.\n\n"
+    "Options\n"
+    "  -m, --metric NAME        only figures of these metrics (repeatable, comma-separated)\n"
+    "  -f, --fail-if BOUND      exit 5 if broken (repeatable): 'iter_time>+3%', 'mfu<-2%' bound the change and\n"
+    "                           yield to noise; 'iter_time>250ms', 'gpu_utilization<80%' bound the value;\n"
+    "                           METRIC.COLUMN names another column of /metrics/METRIC/rows\n"
+    "      --top N              changed rows shown per section; default 10\n"
+    "      --force              compare runs of another model, batch or window nevertheless\n"
+    "      --output-json        JSON instead of the page\n"
+    "  -o, --output FILE        also write the comparison as HDF5\n"
+    "      --version, -h, --help\n\n"
+    "A value is the median over steps (of kernels: over ranks). Noise is the half-width of the 95 % interval of the\n"
+    "difference, from the scatter of the steps; a difference inside it is no significant change ('=').\n\n"
+    "Examples\n"
+    "  ccl-compare before.h5 after.h5\n"
+    "  ccl-compare baseline.h5 nightly.h5 --fail-if 'iter_time>+3%' --fail-if 'mfu<-2%'   # a gate in a pipeline\n"
+    "  ccl-compare nccl-2.19.h5 nccl-2.21.h5 nccl-2.23.h5 --metric communication,bandwidth -o nccl.h5\n";
+
+void print(std::FILE* to, const std::string& text) { std::fwrite(text.data(), 1, text.size(), to); }
+
+struct Asked {
+  bool help = false, version = false;
+  CompareRequest request;
+};
+
+Asked read_request(int argc, char** argv) {
+  Asked asked;
+  std::vector<std::string> metrics, bounds;
+  std::string top = "10";
+  CLI::App app;
+  app.set_help_flag();
+  const std::vector<std::string> known{"--metric", "--fail-if", "--top", "--force", "--output-json", "--output", "--help",
+                                       "--version"};
+  app.add_option("files", asked.request.files);
+  for (CLI::Option* repeated : {app.add_option("-m,--metric", metrics), app.add_option("-f,--fail-if", bounds)})
+    repeated->take_all()->expected(1)->allow_extra_args(false);
+  app.add_option("--top", top);
+  app.add_flag("--force", asked.request.force);
+  app.add_flag("--output-json", asked.request.json);
+  app.add_option("-o,--output", asked.request.hdf5);
+  app.add_flag("-h,--help", asked.help);
+  app.add_flag("--version", asked.version);
+  app.allow_extras();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    throw bad_request("command line", error.what(), "See --help.");
+  }
+  for (const std::string& extra : app.remaining())
+    throw bad_request("option " + extra, "no such option",
+                      did_you_mean(extra.substr(0, extra.find('=')), known, "See --help."));
+  asked.request.metrics = split_commas(metrics);
+  asked.request.top = to_integer("--top", top, 0, INT32_MAX);
+  for (const std::string& bound : bounds) asked.request.bounds.push_back(parse_bound(bound));
+  return asked;
+}
+
+void refuse_unknown_metrics(const CompareRequest& request) {
+  std::vector<std::string> known;
+  for (const auto* figures : {&key_figures(), &split_figures()})
+    for (const Figure& figure : *figures) known.push_back(figure.metric);
+  for (const std::string& metric : request.metrics) to_choice("--metric", metric, known);
+}
+
+int compare(const CompareRequest& request) {
+  if (request.files.size() < 2) throw bad_request("nothing to compare", "name two or more result files", "See --help.");
+  refuse_unknown_metrics(request);
+  std::deque<StoredRun> runs;
+  CompareResults results;
+  for (const std::string& file : request.files) results.descriptions.push_back(describe(runs.emplace_back(file)));
+  bool broken = false;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    Comparison one = compare_runs(runs[0], runs[i], request.metrics);
+    if (!one.comparability.refusals.empty() && !request.force)
+      throw bad_request(one.first + " and " + one.second + " cannot be compared",
+                        one.comparability.refusals.front() +
+                            (one.comparability.refusals.size() > 1
+                                 ? ", and " + std::to_string(one.comparability.refusals.size() - 1) + " more reasons"
+                                 : ""),
+                        "--force compares them nevertheless.");
+    results.comparisons.push_back(std::move(one));
+    std::vector<JudgedBound>& judged = results.judged.emplace_back();
+    for (const Bound& bound : request.bounds) {
+      judged.push_back(judge(bound, runs[0], runs[i]));
+      broken = broken || judged.back().outcome == BoundOutcome::broken;
+    }
+  }
+  if (!request.hdf5.empty()) write_comparison(request.hdf5, results);
+  print(stdout, request.json ? comparison_json(results) : printable(comparison_page(request, results)));
+  return broken ? bound_broken : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Asked asked = read_request(argc, argv);
+    if (asked.help)
+      print(stdout, usage);
+    else if (asked.version)
+      print(stdout, "ccl-compare " CCL_VERSION "\n");
+    else
+      return compare(asked.request);
+    return 0;
+  } catch (const FatalError& error) {
+    print(stderr, printable("ccl-compare: " + std::string(error.what())) + "\n");
+    return static_cast<int>(error.exit_code());
+  } catch (const std::exception& error) {
+    print(stderr, printable("ccl-compare: internal error (" + std::string(error.what()) + ") please report it") + "\n");
+    return static_cast<int>(ExitCode::runtime_failure);
+  }
+}

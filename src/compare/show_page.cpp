@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "compare/show.hpp"
+#include "metrics/format.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::size_t page_width = 100;
+
+std::string value_text(double value, Unit unit) {
+  if (std::isnan(value)) return "-";
+  switch (unit) {
+    case Unit::ns: return milliseconds(value);
+    case Unit::bytes: return gigabytes(value);
+    case Unit::bytes_per_second: return gigabytes_per_s(value);
+    case Unit::ratio: return percent(value);
+    case Unit::per_second: return fmt::format("{:.0f}/s", value);
+    case Unit::count: return fmt::format("{:.6g}", value);
+  }
+  return "";
+}
+
+/// Shares change by points: 40 % to 44 % is "+4.0 points", which "+10 %" would hide.
+std::string moved_text(const ComparedFigure& one) {
+  if (one.figure.unit == Unit::ratio && !std::isnan(one.change.difference))
+    return fmt::format("{:+.1f} pt", 100 * one.change.difference);
+  return change_text(one.change.change_ratio);
+}
+
+std::string noise_text(const ComparedFigure& one) {
+  const Change& change = one.change;
+  if (std::isnan(change.band)) return "-";
+  if (one.figure.unit == Unit::ratio) return fmt::format("{:.1f} pt", 100 * change.band);
+  return change.first == 0 ? "-" : fmt::format("{:.1f} %", 100 * change.band / std::abs(change.first));
+}
+
+std::string verdict_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::same: return "no significant change";
+    case Verdict::unknown_noise: return "one repetition: noise unknown";
+    case Verdict::only_first: return "gone";
+    case Verdict::only_second: return "new";
+    default: return std::string(to_text(verdict));
+  }
+}
+
+/// As printable() would be wide: names of kernels are cut at the end of their column, whole characters only.
+std::string cut(const std::string& text, std::size_t width) {
+  if (text.size() <= width) return text;
+  std::size_t end = width - 1;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + "~";
+}
+
+std::string row(const std::string& name, const ComparedFigure& one) {
+  return fmt::format("  {:<38} {:>10} {:>10} {:>9} {:>9}  {}\n", cut(name, 38), value_text(one.change.first, one.figure.unit),
+                     value_text(one.change.second, one.figure.unit), moved_text(one), noise_text(one),
+                     one.change.verdict == Verdict::same ? "=" : verdict_text(one.change.verdict))
+      .substr(0, page_width + 1);
+}
+
+std::string heading(const std::string& what) {
+  return fmt::format("{:<40} {:>10} {:>10} {:>9} {:>9}  {}\n", cut(what, 40), "first", "second", "change", "noise", "verdict");
+}
+
+/// C++ decorations that tell kernels nothing apart at the width of a column.
+std::string shortened(std::string name) {
+  for (const std::string noise : {"void ", "at::native::", "(anonymous namespace)::", "ncclDevKernel_"})
+    for (std::size_t at = name.find(noise); at != std::string::npos; at = name.find(noise, at)) name.erase(at, noise.size());
+  return name;
+}
+
+/// Single slow steps leave the median where it was; the reader must hear of them.
+std::string single_steps(const Comparison& comparison) {
+  constexpr double least = 0.02;
+  if (comparison.whole.empty()) return "";
+  const Change& change = comparison.whole.front().change;
+  if (change.verdict != Verdict::same || !(std::abs(change.mean_change_ratio) >= least)) return "";
+  return fmt::format("{}: the mean moved by {} though the median did not: single steps differ",
+                     comparison.whole.front().figure.label, change_text(change.mean_change_ratio));
+}
+
+/// The most important change in words.
+std::string answer(const Comparison& comparison) {
+  std::size_t moved = 0;
+  const ComparedFigure* first_moved = nullptr;
+  for (const ComparedFigure& one : comparison.whole) {
+    if (one.change.verdict == Verdict::same || one.change.verdict == Verdict::unknown_noise) continue;
+    if (first_moved == nullptr) first_moved = &one;
+    ++moved;
+  }
+  if (comparison.whole.empty()) return "nothing to compare: no metric has values in both files";
+  if (first_moved == nullptr)
+    return fmt::format("no significant change in any of {} figures", comparison.whole.size());
+  return fmt::format("{}: {} -> {}, {} ({}, noise {}); {} of {} figures changed", first_moved->figure.label,
+                     value_text(first_moved->change.first, first_moved->figure.unit),
+                     value_text(first_moved->change.second, first_moved->figure.unit), moved_text(*first_moved),
+                     verdict_text(first_moved->change.verdict), noise_text(*first_moved), moved,
+                     comparison.whole.size());
+}
+
+std::string split_text(const Comparison& comparison, std::int64_t top) {
+  struct Section {
+    std::string text;
+    std::int64_t shown = 0, moved = 0, all = 0;
+  };
+  std::vector<std::string> order;
+  std::map<std::string, Section> sections;
+  for (const ComparedFigure& one : comparison.split) {
+    const std::string name = one.figure.section + ": " + one.figure.label;
+    if (sections.count(name) == 0) order.push_back(name);
+    Section& section = sections[name];
+    ++section.all;
+    if (one.change.verdict == Verdict::same) continue;
+    ++section.moved;
+    if (section.shown++ < top) section.text += row(shortened(one.key), one);
+  }
+  std::string text, quiet;
+  for (const std::string& name : order) {
+    const Section& section = sections[name];
+    if (section.moved == 0) {
+      quiet += (quiet.empty() ? "" : ", ") + fmt::format("{} ({})", name, section.all);
+      continue;
+    }
+    text += "\n" + heading(fmt::format("{} ({} of {} moved)", name, section.moved, section.all)) + section.text;
+    if (section.moved > top) text += fmt::format("  ... and {} more (--top N, -o FILE has all)\n", section.moved - top);
+  }
+  std::vector<std::string> lines;
+  if (!quiet.empty()) add_line(lines, "unchanged", quiet);
+  for (const std::string& line : lines) text += (&line == &lines.front() ? "\n" : "") + line + "\n";
+  return text;
+}
+
+std::string bounds_text(const std::vector<JudgedBound>& judged) {
+  std::string text;
+  for (const JudgedBound& one : judged) {
+    const char* outcome = one.outcome == BoundOutcome::broken         ? "BROKEN"
+                          : one.outcome == BoundOutcome::within_noise ? "within noise"
+                                                                      : "kept";
+    text += fmt::format("fail-if       {}: {} ({} -> {}, {})\n", one.bound.text, outcome,
+                        value_text(one.change.first, one.figure.unit), value_text(one.change.second, one.figure.unit),
+                        change_text(one.change.change_ratio));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string change_text(double ratio) { return std::isnan(ratio) ? "-" : fmt::format("{:+.1f} %", 100 * ratio); }
+
+std::string describe(const StoredRun& run) {
+  std::string text = fmt::format("{} of {} ranks, {}", run.root_integer("ranks_covered"),
+                                 run.root_integer("ranks_expected"),
+                                 counted(static_cast<std::size_t>(run.steps_count()), "step"));
+  for (const std::string& more : {run.root_text("mesh"), run.workload("model"), run.gpu(), run.root_text("completeness")})
+    if (!more.empty()) text += ", " + more;
+  return text;
+}
+
+std::string comparison_page(const CompareRequest& request, const CompareResults& results) {
+  std::string page;
+  for (std::size_t i = 0; i < results.comparisons.size(); ++i) {
+    const Comparison& comparison = results.comparisons[i];
+    if (i > 0) page += "\n";
+    std::vector<std::string> lines;
+    add_line(lines, "first", comparison.first + ": " + results.descriptions[0]);
+    add_line(lines, "second", comparison.second + ": " + results.descriptions[i + 1]);
+    for (const std::string& refusal : comparison.comparability.refusals) add_line(lines, "forced", refusal);
+    for (const std::string& note : comparison.comparability.notes) add_line(lines, "note", note);
+    add_line(lines, "answer", answer(comparison));
+    if (const std::string note = single_steps(comparison); !note.empty()) add_line(lines, "note", note);
+    for (const AbsentMetric& absent : comparison.absent)
+      add_line(lines, "not compared", absent.metric + ": " + absent.why);
+    for (const std::string& line : lines) page += line + "\n";
+    page += bounds_text(results.judged[i]);
+    page += "\n" + heading("figure (median over steps)");
+    for (const ComparedFigure& one : comparison.whole) page += row(one.figure.label, one);
+    page += split_text(comparison, request.top);
+  }
+  return page;
+}
+
+}  // namespace ccl

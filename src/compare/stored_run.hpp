@@ -1,0 +1,71 @@
+// A result file of ccl-analyze as comparing needs it: what run it was, and its tables by column. First stage of
+// ccl-compare. In: the path of an HDF5 file; out: values in memory, a table at a time.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/result_table.hpp"
+#include "store/hdf5_file.hpp"
+
+namespace ccl {
+
+/// One table of a result file. Cost: its packed rows, and one vector per column asked for.
+class StoredTable {
+ public:
+  StoredTable(const InputFile& file, const std::string& path);
+  StoredTable(ResultTable rows, std::map<std::string, std::int64_t> absent_values);
+
+  std::int64_t rows_count() const { return table_.rows_count; }
+  bool has(const std::string& column) const;
+  bool is_number(const std::string& column) const;
+  /// One value per row; NaN where the file marks the value as absent. Text columns are all NaN.
+  std::vector<double> numbers(const std::string& column) const;
+  /// One text per row, whatever the column's type.
+  std::vector<std::string> texts(const std::string& column) const;
+
+ private:
+  ResultTable table_;
+  std::map<std::string, std::int64_t> absent_;
+};
+
+/// Root facts of one file. Throws FatalError(bad_request) if the file is not a whole result file of ours.
+class StoredRun {
+ public:
+  explicit StoredRun(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  /// Empty or −1 if the root lacks the attribute.
+  std::string root_text(const std::string& name) const;
+  std::int64_t root_integer(const std::string& name) const;
+  /// Of /workload, "" if unknown there.
+  std::string workload(const std::string& name) const;
+  /// A key of the request that made the file (root attribute config, JSON), as text; "" if it is not there.
+  std::string request(const std::string& key) const;
+  std::int64_t steps_count() const { return steps_count_; }
+  /// Steps are markers of the profiler, not the span of the whole trace.
+  bool has_markers() const { return has_markers_; }
+  std::string gpu() const { return gpu_; }
+
+  std::vector<std::string> metrics() const;
+  /// ok, partial, absent, not_applicable; "missing" if the file lacks the metric. reason: why it is absent.
+  std::string status(const std::string& metric, std::string& reason) const;
+  /// NaN if the metric has no such numeric attribute.
+  double headline(const std::string& metric, const std::string& name) const;
+  bool has_table(const std::string& path) const;
+  StoredTable table(const std::string& path) const { return StoredTable(file_, path); }
+  /// Text of each row of /process_groups that names a group alike in any run: "mesh_tp tp of 2: 0 1".
+  std::vector<std::string> group_names() const;
+
+ private:
+  std::string path_;
+  InputFile file_;
+  std::map<std::string, AttributeValue> root_;
+  std::map<std::string, std::string> workload_, request_;
+  std::int64_t steps_count_ = 0;
+  bool has_markers_ = false;
+  std::string gpu_;
+};
+
+}  // namespace ccl

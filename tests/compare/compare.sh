@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# ccl-compare on result files of planted jobs: a known slowdown, the same job with other jitter, another model.
+#   compare.sh CCL_ANALYZE CCL_COMPARE CCL_SYNTH
+set -u
+analyze=$1 compare=$2 synth=$3
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+failures=0
+
+expect() {  # expect WHAT CONDITION...
+  local what=$1
+  shift
+  "$@" && return
+  echo "FAILED: $what"
+  sed 's/^/    /' out err
+  failures=$((failures + 1))
+}
+# run CODE ARGUMENT...
+run() {
+  local wanted=$1 code=0
+  shift
+  timeout 60 "$compare" "$@" >out 2>err </dev/null || code=$?
+  expect "exit $code instead of $wanted: $*" [ "$code" = "$wanted" ]
+}
+says() { grep -qE -- "$2" "$1"; }
+
+# plant NAME OPTION...: a job of 8 ranks and 6 steps as NAME.h5
+plant() {
+  local name=$1
+  shift
+  if ! "$synth" --preset tiny --no-faults --steps 6 --jitter 0.01 -o "$name" "$@" >out 2>&1 ||
+    ! timeout 60 "$analyze" "$name" -o "$name.h5" -q >out 2>err; then
+    cat out err
+    exit 1
+  fi
+}
+slower=()
+for rank in 0 1 2 3 4 5 6 7; do slower+=(--fault "slow_rank:rank=$rank,factor=1.07"); done
+plant base --seed 1
+plant again --seed 2
+plant slow --seed 3 "${slower[@]}"
+plant other --seed 4 --hidden 512 --local-batch 2
+
+run 0 base.h5 again.h5
+expect "the same job: nothing changed" says out '^answer +no significant change in any of [0-9]+ figures'
+
+run 0 base.h5 slow.h5 -o c.h5
+expect "compute is 7 % slower" says out 'compute per GPU .* \+(6\.9|7\.0|7\.1) % .* worse'
+expect "so is each rank" [ "$(sed -n '/^ranks: compute/,/^$/p' out | grep -cE 'rank [0-7] .* \+(6\.[89]|7\.[0-2]) % .* worse')" = 8 ]
+expect "bytes are the same" says out 'bytes on the wire per rank .* ='
+expect "a page has at most 100 columns" sh -c '! grep -qE ".{101}" out'
+expect "the HDF5 file" [ -s c.h5 ]
+
+run 0 base.h5 slow.h5 --output-json
+expect "one line of JSON" [ "$(wc -l <out)" = 1 ]
+expect "its verdict" says out '"figure": "step time, slowest rank".{0,300}"verdict": "worse"'
+
+run 5 base.h5 slow.h5 --fail-if 'iter_time>+3%'
+expect "says which bound" says out '^fail-if +iter_time>\+3%: BROKEN'
+run 0 base.h5 slow.h5 --fail-if 'iter_time>+20%'
+run 0 base.h5 again.h5 --fail-if 'iter_time>+0%' --fail-if 'mfu<-0%'
+run 5 base.h5 again.h5 --fail-if 'comm_comp_overlap.communication_ns>1us'
+run 5 base.h5 again.h5 slow.h5 --fail-if 'iter_time>+3%'
+
+run 2 base.h5 other.h5
+expect "another model is refused with the reason" says err '^ccl-compare: .*cannot be compared \(different '
+run 0 base.h5 other.h5 --force
+expect "forced, and said" says out '^forced +different '
+run 2 base.h5
+run 2 base.h5 nowhere.h5
+run 2 base.h5 compare.txt
+run 2 base.h5 again.h5 --fail-if 'iter_tme>+3%'
+expect "a suggestion" says err "Did you mean 'iter_time'"
+run 2 base.h5 again.h5 --fial-if 'x>1'
+expect "a suggestion" says err "Did you mean '--fail-if'"
+run 2 base.h5 again.h5 --metric iter_tme
+run 2 base.h5 again.h5 -o nowhere/c.h5
+
+[ "$failures" = 0 ] && echo "all comparisons as they should be"
+exit "$((failures > 0))"

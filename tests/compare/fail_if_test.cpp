@@ -1,0 +1,51 @@
+#include "compare/fail_if.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/problems.hpp"
+
+namespace ccl {
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_bound(text);
+  } catch (const FatalError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ParseBound, ChangeInPercent) {
+  const Bound bound = parse_bound("iter_time > +3%");
+  EXPECT_EQ(bound.metric, "iter_time");
+  EXPECT_EQ(bound.column, "");
+  EXPECT_TRUE(bound.above && bound.relative);
+  EXPECT_DOUBLE_EQ(bound.limit, 0.03);
+  const Bound falls = parse_bound("mfu<-2.5%");
+  EXPECT_FALSE(falls.above);
+  EXPECT_DOUBLE_EQ(falls.limit, -0.025);
+}
+
+TEST(ParseBound, ValueWithUnit) {
+  const Bound time = parse_bound("comm_comp_overlap.exposed_ns>250ms");
+  EXPECT_EQ(time.column, "exposed_ns");
+  EXPECT_FALSE(time.relative);
+  EXPECT_DOUBLE_EQ(time.limit, 250e6);
+  EXPECT_DOUBLE_EQ(parse_bound("gpu_utilization<80%").limit, 0.8);
+  EXPECT_DOUBLE_EQ(parse_bound("coll_call_num>100").limit, 100);
+}
+
+TEST(ParseBound, AnythingElseIsRefusedInOneLine) {
+  EXPECT_EQ(refusal("iter_time"), "--fail-if 'iter_time' (not METRIC>BOUND or METRIC<BOUND) Example: iter_time>+3%");
+  EXPECT_THAT(refusal(">3%"), ::testing::HasSubstr("not METRIC"));
+  EXPECT_THAT(refusal("iter_time>"), ::testing::HasSubstr("no number after >"));
+  EXPECT_THAT(refusal("iter_time>nan"), ::testing::HasSubstr("no number"));
+  EXPECT_THAT(refusal("iter_time>3parsec"), ::testing::HasSubstr("unknown unit 'parsec'"));
+  EXPECT_THAT(refusal("iter_time>+3ms"), ::testing::HasSubstr("a change is in percent"));
+}
+
+}  // namespace
+}  // namespace ccl
