@@ -21,8 +21,8 @@ struct Change {
 };
 
 /// Medians, each with standard error 1.2533·s/√n (asymptotic, normal), s = 1.4826·MAD or the standard deviation where
-/// the MAD is 0; band = Student's t (95 %, Welch–Satterthwaite) × the root of the summed squares. A difference inside the
-/// band is Verdict::same; with one repetition any difference is Verdict::unknown_noise.
+/// the MAD is 0; band = Student's t (95 %, Welch–Satterthwaite) × the root of the summed squares. A difference inside
+/// the band is Verdict::same; with one repetition any difference is Verdict::unknown_noise.
 Change compare_samples(const std::vector<double>& first, const std::vector<double>& second, Better better);
 
 }  // namespace ccl

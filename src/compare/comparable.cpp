@@ -12,7 +12,7 @@ std::string against(const std::string& what, const std::string& a, const std::st
 }
 
 /// What a step does: if it differs, step times and bytes say nothing about the system.
-constexpr const char* work_keys[] = {"model",      "phase",        "parameters", "layers", "hidden_size",
+constexpr const char* work_keys[] = {"model",      "phase",        "parameters", "layers",  "hidden_size",
                                      "vocab_size", "global_batch", "seq_len",    "experts", "experts_per_token"};
 
 void compare_work(const StoredRun& first, const StoredRun& second, Comparability& found) {
@@ -47,8 +47,8 @@ void compare_setting(const char* what, const std::string& a, const std::string& 
 }
 
 std::string coverage(const StoredRun& run) {
-  return std::to_string(run.root_integer("ranks_covered")) + " of " + std::to_string(run.root_integer("ranks_expected")) +
-         " ranks";
+  return std::to_string(run.root_integer("ranks_covered")) + " of " +
+         std::to_string(run.root_integer("ranks_expected")) + " ranks";
 }
 
 /// Without a card the bytes still tell: the same job moves the same bytes in a step.
@@ -63,8 +63,7 @@ void compare_bytes(const StoredRun& first, const StoredRun& second, Comparabilit
   if (a.empty() || b.empty()) return;
   const Change change = compare_samples(a.at(""), b.at(""), Better::neither);
   if (!(std::abs(change.change_ratio) > most)) return;
-  found.notes.push_back("payload per step differs by " +
-                        std::to_string(std::lround(100 * change.change_ratio)) +
+  found.notes.push_back("payload per step differs by " + std::to_string(std::lround(100 * change.change_ratio)) +
                         " %: another model or batch?");
 }
 

@@ -25,10 +25,9 @@ void note_absent(const StoredRun& first, const StoredRun& second, const std::str
 }
 
 double effect(const ComparedFigure& one) {
-  const double moved = std::isnan(one.change.difference) ? std::max(one.change.first_count, one.change.second_count) == 0
-                                                               ? 0.0
-                                                               : INFINITY
-                                                         : std::abs(one.change.difference);
+  const double moved = std::isnan(one.change.difference)
+                           ? std::max(one.change.first_count, one.change.second_count) == 0 ? 0.0 : INFINITY
+                           : std::abs(one.change.difference);
   return moved * one.weight;
 }
 
@@ -40,7 +39,8 @@ double sum_of(const std::map<std::string, std::vector<double>>& all, const std::
   return sum;
 }
 
-/// For "time per launch", how many launches: a small change of a frequent kernel outweighs a large one of a rare kernel.
+/// For "time per launch", how many launches: a small change of a frequent kernel outweighs a large one of a rare
+/// kernel.
 std::map<std::string, std::vector<double>> weights(const StoredRun& run, const Figure& figure) {
   Figure counts = figure;
   counts.numerator = figure.denominator;

@@ -11,9 +11,9 @@ namespace ccl {
 
 struct ComparedFigure {
   Figure figure;
-  std::string key;      // "" for the whole run, else the rank, operation, kernel ...
+  std::string key;  // "" for the whole run, else the rank, operation, kernel ...
   Change change;
-  double weight = 0;    // for the order within a section: larger of the two summed numerators, over the repetitions
+  double weight = 0;  // for the order within a section: larger of the two summed numerators, over the repetitions
 };
 
 /// A metric that has no figure in one of the files, and why.
@@ -22,10 +22,10 @@ struct AbsentMetric {
 };
 
 struct Comparison {
-  std::string first, second;             // paths
+  std::string first, second;  // paths
   Comparability comparability;
-  std::vector<ComparedFigure> whole;     // in the order of key_figures()
-  std::vector<ComparedFigure> split;     // section by section, the largest effect first
+  std::vector<ComparedFigure> whole;  // in the order of key_figures()
+  std::vector<ComparedFigure> split;  // section by section, the largest effect first
   std::vector<AbsentMetric> absent;
 };
 

@@ -16,7 +16,8 @@ FatalError refused(const std::string& text, const std::string& why, const std::s
 }
 
 double unit_factor(const std::string& text, const std::string& unit) {
-  const std::pair<const char*, double> known[] = {{"", 1}, {"%", 0.01}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  const std::pair<const char*, double> known[] = {{"", 1},     {"%", 0.01}, {"ns", 1},
+                                                  {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
   for (const auto& [name, factor] : known)
     if (unit == name) return factor;
   throw refused(text, "unknown unit '" + unit + "'", "Units are %, ns, us, ms, s.");
@@ -43,8 +44,11 @@ Figure figure_of(const Bound& bound, const StoredRun& first) {
   figure.label = bound.column;
   figure.numerator = bound.column;
   const auto ends = [&](const char* unit) { return bound.column.ends_with(unit); };
-  figure.unit = ends("_ns") ? Unit::ns : ends("_bytes") ? Unit::bytes : ends("_per_s") ? Unit::per_second
-                : ends("_ratio") ? Unit::ratio : Unit::count;
+  figure.unit = ends("_ns")      ? Unit::ns
+                : ends("_bytes") ? Unit::bytes
+                : ends("_per_s") ? Unit::per_second
+                : ends("_ratio") ? Unit::ratio
+                                 : Unit::count;
   return figure;
 }
 
@@ -53,8 +57,9 @@ std::vector<double> values_of(const StoredRun& run, const Figure& figure, const 
   if (!all.empty()) return all.at("");
   std::string reason;
   const std::string status = run.status(figure.metric, reason);
-  throw refused(bound.text, figure.metric + " is " + (status == "ok" ? "without values" : status) +
-                                (reason.empty() ? "" : ", " + reason) + " in " + run.path(),
+  throw refused(bound.text,
+                figure.metric + " is " + (status == "ok" ? "without values" : status) +
+                    (reason.empty() ? "" : ", " + reason) + " in " + run.path(),
                 "A gate needs the value in both files.");
 }
 
@@ -77,7 +82,8 @@ Bound parse_bound(const std::string& text) {
   const char* from = plain.data() + sign + 1 + (is_signed ? 1 : 0);
   const char* const end = plain.data() + plain.size();
   const auto [rest, error] = std::from_chars(from, end, bound.limit);
-  if (error != std::errc() || !std::isfinite(bound.limit)) throw refused(text, "no number after " + plain.substr(sign, 1), example);
+  if (error != std::errc() || !std::isfinite(bound.limit))
+    throw refused(text, "no number after " + plain.substr(sign, 1), example);
   const std::string unit(rest, end);
   bound.limit *= unit_factor(text, unit);
   bound.relative = is_signed;
@@ -88,14 +94,15 @@ Bound parse_bound(const std::string& text) {
 
 JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second) {
   JudgedBound out{bound, figure_of(bound, first), {}, BoundOutcome::kept};
-  out.change = compare_samples(values_of(first, out.figure, bound), values_of(second, out.figure, bound),
-                               out.figure.better);
+  out.change =
+      compare_samples(values_of(first, out.figure, bound), values_of(second, out.figure, bound), out.figure.better);
   const double value = bound.relative ? out.change.change_ratio : out.change.second;
   if (bound.relative && std::isnan(value) && out.change.difference != 0)
     throw refused(bound.text, "the first run's value is 0", "Bound the value instead of the change.");
   const bool beyond = bound.above ? value > bound.limit : value < bound.limit;
   if (!beyond) return out;
-  out.outcome = bound.relative && out.change.verdict == Verdict::same ? BoundOutcome::within_noise : BoundOutcome::broken;
+  out.outcome =
+      bound.relative && out.change.verdict == Verdict::same ? BoundOutcome::within_noise : BoundOutcome::broken;
   return out;
 }
 

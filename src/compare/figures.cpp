@@ -16,8 +16,8 @@ Figure share(const char* metric, const char* label, const char* part, const char
 }
 Figure split(const char* section, const char* metric, const char* table, const char* label,
              std::vector<std::string> key, const char* column, const char* per, Unit unit, Better better) {
-  return {metric, table, label, column, per, *per == '\0' ? Fold::mean : Fold::total, unit, better, std::move(key),
-          section, false};
+  return {metric, table,  label,          column,  per,  *per == '\0' ? Fold::mean : Fold::total,
+          unit,   better, std::move(key), section, false};
 }
 
 struct Sum {
@@ -59,8 +59,17 @@ const std::vector<Figure>& key_figures() {
   static const std::vector<Figure> all{
       of_rows("iter_time", "step time, slowest rank", "step_ns", Fold::largest, Unit::ns, lower),
       of_rows("iter_time", "period on the GPU, slowest rank", "period_ns", Fold::largest, Unit::ns, lower),
-      {"throughput_tokens", "by_step", "tokens per second", "tokens_per_s", "", Fold::mean, Unit::per_second, higher,
-       {}, "", false},
+      {"throughput_tokens",
+       "by_step",
+       "tokens per second",
+       "tokens_per_s",
+       "",
+       Fold::mean,
+       Unit::per_second,
+       higher,
+       {},
+       "",
+       false},
       of_rows("mfu", "model FLOP utilization", "mfu_ratio", Fold::mean, Unit::ratio, higher),
       of_rows("comm_comp_overlap", "exposed communication per GPU", "exposed_ns", Fold::mean, Unit::ns, lower),
       share("comm_comp_overlap", "overlapped share of communication", "overlap_ns", "communication_ns", higher),
@@ -92,15 +101,16 @@ const std::vector<Figure>& split_figures() {
         split("ranks", "iter_time", "rows", "period on the GPU", {"rank"}, "period_ns", "", Unit::ns, lower),
         split("ranks", "comm_comp_overlap", "rows", "compute", {"rank"}, "compute_ns", "", Unit::ns, lower),
         split("ranks", "straggler_lag", "rows", "blame", {"rank"}, "blame_ns", "", Unit::ns, lower),
-        split("operations", "communication", "by_op", "time per call", {"op"}, "sum_ns", "calls_count", Unit::ns, lower),
-        split("operations", "communication", "by_op", "transfer bus bandwidth", {"op"}, "transfer_busbw_bytes_per_s", "",
-              Unit::bytes_per_second, higher),
-        split("dimensions", "comm_comp_overlap", "by_dimension", "exposed communication", {"dimension"}, "exposed_ns", "",
-              Unit::ns, lower),
+        split("operations", "communication", "by_op", "time per call", {"op"}, "sum_ns", "calls_count", Unit::ns,
+              lower),
+        split("operations", "communication", "by_op", "transfer bus bandwidth", {"op"}, "transfer_busbw_bytes_per_s",
+              "", Unit::bytes_per_second, higher),
+        split("dimensions", "comm_comp_overlap", "by_dimension", "exposed communication", {"dimension"}, "exposed_ns",
+              "", Unit::ns, lower),
         split("groups", "traffic_distribution", "by_group", "time per call", {"group", "op"}, "time_ns", "calls_count",
               Unit::ns, lower),
-        split("groups", "traffic_distribution", "by_group", "bytes on the wire per rank", {"group", "op"}, "wire_bytes", "",
-              Unit::bytes, neither),
+        split("groups", "traffic_distribution", "by_group", "bytes on the wire per rank", {"group", "op"}, "wire_bytes",
+              "", Unit::bytes, neither),
         split("phases", "training_phases", "by_phase", "GPU time", {"phase"}, "union_ns", "", Unit::ns, lower),
         split("kernels", "kernel", "rows", "time per launch", {"class", "name"}, "sum_ns", "count", Unit::ns, lower),
         split("kernels", "kernel", "rows", "launches per step", {"class", "name"}, "count", "", Unit::count, neither),
@@ -122,8 +132,7 @@ std::map<std::string, std::vector<double>> samples(const StoredRun& run, const F
 
   const bool by_step = table.has("step");
   const std::vector<double> numerator = table.numbers(figure.numerator);
-  const std::vector<double> denominator =
-      figure.denominator.empty() ? numerator : table.numbers(figure.denominator);
+  const std::vector<double> denominator = figure.denominator.empty() ? numerator : table.numbers(figure.denominator);
   const std::vector<double> iteration = table.numbers("iteration"), step = table.numbers("step"),
                             rank = table.numbers("rank"), replica = table.numbers("replica");
   const auto part = [](double value) { return std::isnan(value) ? -1.0 : value; };

@@ -9,20 +9,20 @@
 
 namespace ccl {
 
-enum class Fold { mean, largest, total };       // of the rows of one step; a ratio is always total over total
+enum class Fold { mean, largest, total };  // of the rows of one step; a ratio is always total over total
 enum class Unit { ns, bytes, count, ratio, per_second, bytes_per_second };
 enum class Better { lower, higher, neither };
 
 struct Figure {
-  std::string metric, table;                    // "iter_time", "rows"
-  std::string label;                            // "step time of the slowest rank"
-  std::string numerator, denominator;           // columns; denominator "" = the numerator as it is
+  std::string metric, table;           // "iter_time", "rows"
+  std::string label;                   // "step time of the slowest rank"
+  std::string numerator, denominator;  // columns; denominator "" = the numerator as it is
   Fold fold = Fold::mean;
   Unit unit = Unit::ns;
   Better better = Better::neither;
-  std::vector<std::string> key;                 // columns that split the figure; empty = one value for the run
-  std::string section;                          // of split figures: "ranks", "kernels", ...
-  bool per_step = false;                        // of whole-file rows: divided by the number of steps of the run
+  std::vector<std::string> key;  // columns that split the figure; empty = one value for the run
+  std::string section;           // of split figures: "ranks", "kernels", ...
+  bool per_step = false;         // of whole-file rows: divided by the number of steps of the run
 };
 
 /// Figures of the whole run, the most important first; the first of a metric is what `--fail-if metric` means.

@@ -48,8 +48,8 @@ Asked read_request(int argc, char** argv) {
   std::string top = "10";
   CLI::App app;
   app.set_help_flag();
-  const std::vector<std::string> known{"--metric", "--fail-if", "--top", "--force", "--output-json", "--output", "--help",
-                                       "--version"};
+  const std::vector<std::string> known{"--metric",      "--fail-if", "--top",  "--force",
+                                       "--output-json", "--output",  "--help", "--version"};
   app.add_option("files", asked.request.files);
   for (CLI::Option* repeated : {app.add_option("-m,--metric", metrics), app.add_option("-f,--fail-if", bounds)})
     repeated->take_all()->expected(1)->allow_extra_args(false);

@@ -12,8 +12,8 @@ struct CompareRequest {
   std::vector<std::string> files;    // the first is what the others are compared with
   std::vector<std::string> metrics;  // empty = all
   std::vector<Bound> bounds;
-  std::string hdf5;                  // empty = none
-  std::int64_t top = 10;             // changed rows shown per section
+  std::string hdf5;       // empty = none
+  std::int64_t top = 10;  // changed rows shown per section
   bool json = false, force = false;
 };
 

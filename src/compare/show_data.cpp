@@ -72,9 +72,8 @@ ResultTable figure_table(const CompareResults& results) {
     return derived<Row>(name, "", what, [member](const Row& row) { return row.one->change.*member; });
   };
   const auto count = [](const char* name, const char* what, std::size_t Change::*member) {
-    return integer_column<Row>(name, "", what, {}, [member](const Row& row) {
-      return static_cast<std::int64_t>(row.one->change.*member);
-    });
+    return integer_column<Row>(name, "", what, {},
+                               [member](const Row& row) { return static_cast<std::int64_t>(row.one->change.*member); });
   };
   const std::vector<ColumnSpec<Row>> specs{
       text_column<Row>("second_file", "the file that is compared with the first", [](const Row& r) { return r.file; }),
@@ -100,7 +99,8 @@ ResultTable figure_table(const CompareResults& results) {
 ResultTable note_table(const CompareResults& results) {
   std::vector<NoteRow> rows;
   for (const Comparison& comparison : results.comparisons) {
-    for (const std::string& text : comparison.comparability.refusals) rows.push_back({comparison.second, "refusal", text});
+    for (const std::string& text : comparison.comparability.refusals)
+      rows.push_back({comparison.second, "refusal", text});
     for (const std::string& text : comparison.comparability.notes) rows.push_back({comparison.second, "note", text});
     for (const AbsentMetric& one : comparison.absent)
       rows.push_back({comparison.second, "not compared", one.metric + ": " + one.why});

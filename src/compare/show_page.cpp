@@ -57,20 +57,23 @@ std::string cut(const std::string& text, std::size_t width) {
 }
 
 std::string row(const std::string& name, const ComparedFigure& one) {
-  return fmt::format("  {:<38} {:>10} {:>10} {:>9} {:>9}  {}\n", cut(name, 38), value_text(one.change.first, one.figure.unit),
-                     value_text(one.change.second, one.figure.unit), moved_text(one), noise_text(one),
+  return fmt::format("  {:<38} {:>10} {:>10} {:>9} {:>9}  {}\n", cut(name, 38),
+                     value_text(one.change.first, one.figure.unit), value_text(one.change.second, one.figure.unit),
+                     moved_text(one), noise_text(one),
                      one.change.verdict == Verdict::same ? "=" : verdict_text(one.change.verdict))
       .substr(0, page_width + 1);
 }
 
 std::string heading(const std::string& what) {
-  return fmt::format("{:<40} {:>10} {:>10} {:>9} {:>9}  {}\n", cut(what, 40), "first", "second", "change", "noise", "verdict");
+  return fmt::format("{:<40} {:>10} {:>10} {:>9} {:>9}  {}\n", cut(what, 40), "first", "second", "change", "noise",
+                     "verdict");
 }
 
 /// C++ decorations that tell kernels nothing apart at the width of a column.
 std::string shortened(std::string name) {
   for (const std::string noise : {"void ", "at::native::", "(anonymous namespace)::", "ncclDevKernel_"})
-    for (std::size_t at = name.find(noise); at != std::string::npos; at = name.find(noise, at)) name.erase(at, noise.size());
+    for (std::size_t at = name.find(noise); at != std::string::npos; at = name.find(noise, at))
+      name.erase(at, noise.size());
   return name;
 }
 
@@ -94,8 +97,7 @@ std::string answer(const Comparison& comparison) {
     ++moved;
   }
   if (comparison.whole.empty()) return "nothing to compare: no metric has values in both files";
-  if (first_moved == nullptr)
-    return fmt::format("no significant change in any of {} figures", comparison.whole.size());
+  if (first_moved == nullptr) return fmt::format("no significant change in any of {} figures", comparison.whole.size());
   return fmt::format("{}: {} -> {}, {} ({}, noise {}); {} of {} figures changed", first_moved->figure.label,
                      value_text(first_moved->change.first, first_moved->figure.unit),
                      value_text(first_moved->change.second, first_moved->figure.unit), moved_text(*first_moved),
@@ -153,10 +155,11 @@ std::string bounds_text(const std::vector<JudgedBound>& judged) {
 std::string change_text(double ratio) { return std::isnan(ratio) ? "-" : fmt::format("{:+.1f} %", 100 * ratio); }
 
 std::string describe(const StoredRun& run) {
-  std::string text = fmt::format("{} of {} ranks, {}", run.root_integer("ranks_covered"),
-                                 run.root_integer("ranks_expected"),
-                                 counted(static_cast<std::size_t>(run.steps_count()), "step"));
-  for (const std::string& more : {run.root_text("mesh"), run.workload("model"), run.gpu(), run.root_text("completeness")})
+  std::string text =
+      fmt::format("{} of {} ranks, {}", run.root_integer("ranks_covered"), run.root_integer("ranks_expected"),
+                  counted(static_cast<std::size_t>(run.steps_count()), "step"));
+  for (const std::string& more :
+       {run.root_text("mesh"), run.workload("model"), run.gpu(), run.root_text("completeness")})
     if (!more.empty()) text += ", " + more;
   return text;
 }
