@@ -31,7 +31,7 @@ TEST(Resolve, TrainingConfigurationIsBelievedBeforeTheCard) {
   EXPECT_EQ(problems.count(Code::card_disagrees), 1);
 }
 
-TEST(Resolve, OpenDimensionIsFilledFromTheWorldSize) {
+TEST(Resolve, F33OpenDimensionIsFilledFromTheWorldSize) {
   Companions all;
   all.toml = with_mesh("toml", 1, 4, 2);
   all.toml->rest = RestDimension::dp_shard;
@@ -70,7 +70,7 @@ TEST(Resolve, BatchScopeInItsOrder) {
   EXPECT_EQ(problems.count(Code::card_disagrees), 1);
 }
 
-TEST(Resolve, LocalBatchMistakenForGlobalIsSaid) {
+TEST(Resolve, F30LocalBatchMistakenForGlobalIsSaid) {
   Companions all;
   all.card = with_mesh("card", 4);
   all.card->batch = 2;

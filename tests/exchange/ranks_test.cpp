@@ -14,7 +14,7 @@ using test::rank_numbers;
 using test::RankBuilder;
 using testing::ElementsAre;
 
-TEST(Ranks, ContentBeforeNameBeforeNothing) {
+TEST(Ranks, F13ContentBeforeNameBeforeNothing) {
   RankBuilder b;
   b.add("rank5.json", 0, 4, 5);
   b.add("rank1.json", -1, 4, 1);

@@ -28,7 +28,7 @@ constexpr const char* gather_arguments =
        "In split size": "[]", "Out split size": "[]", "Process Group Name": "3", "Process Group Description": "mesh_fsdp",
        "Process Group Ranks": "[0, 2, 4, 6]", "Seq": 17)";
 
-TEST_P(KinetoCommunicationTest, ArgumentsOfTheKernelCount) {
+TEST_P(KinetoCommunicationTest, F29ArgumentsOfTheKernelCountAlsoForAllgatherBase) {
   const ReadResult r = read(kernel_text("ncclDevKernel_AllGather_RING_LL(args)", "1", "5", 7, 1, gather_arguments));
   ASSERT_EQ(r.trace.collectives.size(), 1U);
   const Collective& c = r.trace.collectives[0];
