@@ -1,8 +1,10 @@
-"""Many small random jobs: whatever is planted must be found, whatever the mesh, schedule and style."""
+"""Many small random jobs: whatever is planted must be found, and all numbers must fit each other, whatever the mesh,
+schedule and style."""
 import random
 import unittest
 
 import compare
+import identities
 from planted import Folder
 
 JOBS = 8
@@ -32,7 +34,8 @@ class RandomTest(unittest.TestCase):
             folder = Folder(*options)
             self.addCleanup(folder.remove)
             output = folder.analyze()
-            for name, lines in compare.everything(folder.truth, output, 0).items():
+            found = {**compare.everything(folder.truth, output, 0), **identities.everything(output)}
+            for name, lines in found.items():
                 with self.subTest(name, job=" ".join(options)):
                     self.assertEqual(lines[:5], [], f"{len(lines)} disagreements")
 
