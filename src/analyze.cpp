@@ -1,15 +1,16 @@
 #include "analyze.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <map>
 #include <span>
 
-#include <fmt/format.h>
-
 #include "core/bytes.hpp"
 #include "parse/finish.hpp"
+#include "parse/memory_snapshot.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
@@ -86,8 +87,31 @@ class Readers {
   std::map<TraceFormat, std::unique_ptr<TraceReader>> readers_;
 };
 
+/// The rank in the name; a snapshot that is alone in its iteration and replica is of rank 0, as a trace would be.
+RankId rank_of_snapshot(const Input& input, const TraceFile& file) {
+  if (file.rank_in_name >= 0) return RankId(file.rank_in_name);
+  const auto same = [&](const TraceFile& other) {
+    return other.format == TraceFormat::memory_snapshot && other.iteration == file.iteration &&
+           other.replica == file.replica;
+  };
+  return std::count_if(input.files.begin(), input.files.end(), same) == 1 ? RankId(0) : RankId();
+}
+
 Problem problem_of(Code code, const TraceFile& file) {
   return {.code = code, .iteration = file.iteration, .rank = file.rank_in_name, .file = file.shown, .detail = {}};
+}
+
+void read_snapshot(std::int32_t number, const Input& input, const LocalContext& context, Metrics& metrics,
+                   LocalResults& local, Problems& problems, Progress& progress, Timings& timings) {
+  const TraceFile& file = input.files[static_cast<std::size_t>(number)];
+  const auto began = std::chrono::steady_clock::now();
+  MemorySnapshot snapshot{number, file.shown, file.iteration, file.replica, rank_of_snapshot(input, file), {}};
+  snapshot.devices = read_memory_snapshot(file, context.config.window_bytes, problems, progress);
+  if (!snapshot.devices.empty()) {
+    ++local.snapshots_count;
+    for (const auto& metric : metrics) metric->snapshot(snapshot, context);
+  }
+  timings.files.push_back({number, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()});
 }
 
 }  // namespace
@@ -97,17 +121,17 @@ bool any_needs_matching(const Metrics& metrics) {
 }
 
 LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
-                     Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,
-                     Timings& timings) {
+                     Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress, Timings& timings) {
   LocalResults local;
   local.first_record.push_back(0);
   ReadOptions options;
   options.window_bytes = config.window_bytes;
   options.classifier = &classifier;
-  bool segments = false, records = false;
+  bool segments = false, records = false, snapshots = false;
   for (const auto& metric : metrics) {
     options.wants.unite(metric->info().wants);
     segments |= metric->info().needs_segments;
+    snapshots |= metric->info().needs_snapshots;
     records |= metric->info().needs_matching || metric->info().needs_records;
   }
   std::int64_t total_bytes = 0;
@@ -122,6 +146,11 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
     if (progress.stop_requested()) {
       local.ended_early = true;
       problems.add(problem_of(Code::not_read, file));
+      continue;
+    }
+    if (file.format == TraceFormat::memory_snapshot) {
+      if (snapshots) read_snapshot(number, input, context, metrics, local, problems, progress, timings);
+      progress.add_file();
       continue;
     }
     TraceReader* reader = readers.of(file.format);
@@ -151,8 +180,9 @@ void refuse_absent_steps(const LocalResults& local, const Config& config, const 
   }
   for (const std::int64_t step : config.input.steps) {
     if (seen.count(step) != 0) continue;
-    const std::string present =
-        seen.empty() ? "no trace has steps" : fmt::format("{} steps, {} to {}", seen.size(), *seen.begin(), *seen.rbegin());
+    const std::string present = seen.empty()
+                                    ? "no trace has steps"
+                                    : fmt::format("{} steps, {} to {}", seen.size(), *seen.begin(), *seen.rbegin());
     throw FatalError(ExitCode::bad_request, fmt::format("--step {} is in no trace ({})", step, present));
   }
 }
@@ -243,8 +273,7 @@ void close(const LocalResults& local, const Matched& matched, const ClosingConte
     const std::span records(local.records);
     const std::span verdicts(matched.verdicts);
     const ClosingRank rank{row, context.ranks.entries[static_cast<std::size_t>(row)], local.segments[trace],
-                           records.subspan(first, count),
-                           verdicts.empty() ? verdicts : verdicts.subspan(first, count)};
+                           records.subspan(first, count), verdicts.empty() ? verdicts : verdicts.subspan(first, count)};
     for (const auto& metric : metrics) metric->closing(rank, context);
   }
 }

@@ -28,6 +28,7 @@ struct LocalResults {
   std::vector<std::size_t> first_record;            // by local trace number, and one past the end
   std::vector<std::vector<ProcessGroup>> groups;    // by local trace number
   std::set<std::int64_t> steps_seen;                // step numbers of all traces; filled only under --step
+  std::int64_t snapshots_count = 0;  // memory snapshots that were read
   bool ended_early = false;
 };
 

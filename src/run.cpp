@@ -64,7 +64,8 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   stopwatch.start("agree");
   const Ranks ranks = agree_on_ranks(local.facts, input, config, comm, problems);
   const bool ended_early = comm.max(local.ended_early ? 1 : 0) == 1;
-  if (ranks.entries.empty() && !ended_early) refuse_nothing(config, problems, comm);
+  const bool snapshots = comm.max(local.snapshots_count) > 0;
+  if (ranks.entries.empty() && !snapshots && !ended_early) refuse_nothing(config, problems, comm);
   if (!config.input.steps.empty() && !ended_early) refuse_absent_steps(local, config, comm);
   const Groups groups =
       agree_on_groups(local_groups(local, ranks, comm), ranks, input.workload.mesh, comm, problems);

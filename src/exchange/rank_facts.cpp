@@ -19,6 +19,7 @@ void RankFacts::pack(ByteWriter& out) const {
   out.value(first_ns);
   out.value(last_ns);
   out.value(gpus_in_node);
+  out.value(gpu_memory_bytes);
   out.value(has_launches);
   out.value(fingerprint);
   out.text(host);
@@ -51,6 +52,7 @@ RankFacts RankFacts::unpack(ByteReader& in) {
   f.first_ns = in.value<std::int64_t>();
   f.last_ns = in.value<std::int64_t>();
   f.gpus_in_node = in.value<std::int32_t>();
+  f.gpu_memory_bytes = in.value<std::int64_t>();
   f.has_launches = in.value<bool>();
   f.fingerprint = in.value<std::uint64_t>();
   f.host = in.text();
@@ -85,6 +87,7 @@ RankFacts facts_of(const RankTrace& trace, std::int32_t local) {
     f.last_ns = std::max(f.last_ns, trace.events.end_ns(i));
   }
   f.gpus_in_node = trace.gpus_in_node;
+  f.gpu_memory_bytes = trace.gpu_memory_bytes;
   f.has_launches = trace.has_launches();
   f.fingerprint = trace.fingerprint;
   f.host = trace.host;

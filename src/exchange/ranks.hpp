@@ -26,6 +26,7 @@ struct RankFacts {
   std::int64_t events_count = 0, gpu_events_count = 0, outside_events_count = 0, lost_events_count = 0;
   std::int64_t first_ns = absent_ns, last_ns = absent_ns;  // first GPU start, last GPU end, trace clock
   std::int32_t gpus_in_node = 0;
+  std::int64_t gpu_memory_bytes = -1;
   bool has_launches = false;
   std::uint64_t fingerprint = 0;
   std::string host, gpu, framework_version;

@@ -29,6 +29,7 @@ std::unique_ptr<Metric> fsdp();
 std::unique_ptr<Metric> hardware_saturation();
 std::unique_ptr<Metric> blocking_comm();
 std::unique_ptr<Metric> efficiency();
+std::unique_ptr<Metric> memory();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -62,6 +63,7 @@ constexpr MakeMetric registered[] = {
     hardware_saturation,
     blocking_comm,
     efficiency,
+    memory,
     timeline,
 };
 // clang-format on

@@ -61,6 +61,10 @@ class DefinedMetric final : public Metric {
     }
   }
 
+  void snapshot(const MemorySnapshot& snapshot, const LocalContext& context) override {
+    if constexpr (requires { T::snapshot; }) T::snapshot(snapshot, context, rows_);
+  }
+
   void settle(std::span<const BatchKey> keys) override {
     for (std::size_t i = 0; i < batches_.size(); ++i) {
       if (!keys[i].keep) continue;

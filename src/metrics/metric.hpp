@@ -1,5 +1,5 @@
-// The contract of a metric. A metric is one file: a struct with `info`, one or more Row types, any of local, matched
-// and closing (its three inputs), and report. define_metric<T>() supplies the rest: sorting by key, folding equal keys,
+// The contract of a metric. A metric is one file: a struct with `info`, one or more Row types, any of local, snapshot,
+// matched and closing (its four inputs), and report. define_metric<T>() supplies the rest: sorting by key, folding equal keys,
 // packing for the merge, tables for the HDF5 file. Start reading at iter_time.cpp. No path, no MPI, no HDF5 in here.
 //
 //   struct MyMetric {
@@ -12,6 +12,7 @@
 //     };
 //     using Tables = RowTables<Row>;                                          // several Row types if it has several
 //     static void local(const RankTrace&, const LocalContext&, Tables& out);
+//     static void snapshot(const MemorySnapshot&, const LocalContext&, Tables& out);
 //     static void matched(const MatchedCollectives&, const ClosingContext&, Tables& out);
 //     static void closing(const ClosingRank&, const ClosingContext&, Tables& out);
 //       (or, for slices of big matrices: …, std::vector<ResultMatrix>& out)
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "config.hpp"
+#include "core/device_memory.hpp"
 #include "core/intervals.hpp"
 #include "core/problems.hpp"
 #include "core/result_table.hpp"
@@ -52,6 +54,7 @@ struct MetricInfo {
   bool needs_matching = false;       // matched() or the clock is used; implies records
   bool needs_records = false;        // closing() looks at records
   bool needs_segments = false;       // closing() looks at segments
+  bool needs_snapshots = false;      // snapshot() is used; without such a metric snapshots are not read
 };
 
 /// local(): one trace, const, while its events are in memory. What the workers agree on later is filled in by settle():
@@ -167,6 +170,8 @@ class Metric {
     std::int32_t replica = -1;
     std::int64_t step_shift = 0;  // added to the step numbers, so that all tables number steps alike
   };
+  /// One memory snapshot. Its rows carry their final keys at once: settle() does not touch them.
+  virtual void snapshot(const MemorySnapshot& snapshot, const LocalContext& context) = 0;
   virtual void settle(std::span<const BatchKey> keys) = 0;
   virtual void matched(const MatchedCollectives& collectives, const ClosingContext& context) = 0;
   virtual void closing(const ClosingRank& rank, const ClosingContext& context) = 0;

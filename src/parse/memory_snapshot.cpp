@@ -108,6 +108,7 @@ class Replay {
       m_.out_of_memory.push_back({integer(all_, entry, "time_us", -1), size, bytes_of(all_, entry, "device_free", -1)});
     m_.peak_requested_bytes = std::max(m_.peak_requested_bytes, requested_);
     m_.peak_active_bytes = std::max(m_.peak_active_bytes, active_);
+    m_.start_active_bytes = active_, m_.start_reserved_bytes = reserved_;
     m_.peak_reserved_bytes = std::max(m_.peak_reserved_bytes, reserved_);
   }
 

@@ -50,6 +50,11 @@ SmallRun synthetic_run() {
     }
     builder.device(1).kernel("gemm", 100, some(300));
     run.add(builder.build(), rank < 3 ? "a" : "b");
+    MemorySnapshot snapshot{rank, "rank" + std::to_string(rank) + ".pickle", 10, -1, RankId(rank), {}};
+    snapshot.devices.emplace_back();
+    snapshot.devices.back().reserved_bytes = 4000;
+    snapshot.devices.back().active_bytes = some(4000);
+    run.add_snapshot(snapshot);
   }
   run.clock.hosts[1].offset_ns = 40;
   run.clock.residual_ns = 1;

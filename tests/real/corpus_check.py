@@ -20,6 +20,7 @@ SINGLE = {
     "single-hta-nccl-data": "hta-nccl-data/nccl_data.json.gz",
     "single-nanogpt-h2dprefetch": "nanogpt-h2dprefetch/profile-rank0-trace.json.gz",
 }
+MEMORY = "memsnap-cs336-silmont"
 
 
 def text(value):
@@ -148,6 +149,40 @@ def check_matches(check, file, expected):
         check.equal(f"{label} wait sum", got["wait_sum_ns"], sum(v - min(values) for v in values))
 
 
+def check_memory(corpus, work, program, expected):
+    """Every snapshot alone, as a user would name it; the memory metric needs no trace beside it."""
+    check = Check(MEMORY)
+    for want in expected["files"]:
+        output = work / (want["file"] + ".h5")
+        done = subprocess.run([program, str(corpus / "given" / "memsnap-silmont" / want["file"]), "-o", str(output),
+                               "--quiet"], capture_output=True, text=True, timeout=120)
+        check.equal(f"{want['file']} exit code", (done.returncode, done.stderr[-300:] * bool(done.returncode)), (0, ""))
+        if done.returncode:
+            continue
+        with h5py.File(output) as file:
+            found, pools = rows(file, "metrics/memory/rows"), rows(file, "metrics/memory/by_pool")
+        check.equal(f"{want['file']} rows", len(found), len(want["devices"]))
+        row, segments, device = found[0], want["segments"], want["devices"]["0"]
+        pairs = {"segments_count": segments["count"], "blocks_count": want["blocks"]["count"],
+                 "entries_count": device["entries"], "first_us": device["time_us"][0], "last_us": device["time_us"][1],
+                 "peak_requested_bytes": device["timeline_reqsize"]["peak_live"],
+                 "peak_reserved_bytes": device["segment_timeline"]["peak_live"]}
+        for name in "reserved", "allocated", "active", "requested":
+            pairs[name + "_bytes"] = segments[name]
+        for column, action in {"allocations": "alloc", "frees": "free_requested"}.items():
+            counts = device["actions"].get(action, {"count": 0, "bytes": 0})
+            pairs[column + "_count"], pairs[column + "_bytes"] = counts["count"], counts["bytes"]
+        pairs["segment_allocations_count"] = device["actions"].get("segment_alloc", {"count": 0})["count"]
+        for column, value in pairs.items():
+            check.equal(f"{want['file']} {column}", row[column], value)
+        check.equal(f"{want['file']} inactive", sum(r["inactive_bytes"] for r in pools),
+                    want["blocks"]["inactive_in_segments"])
+        check.equal(f"{want['file']} largest inactive", max(r["largest_inactive_bytes"] for r in pools),
+                    want["blocks"]["largest_inactive"])
+        check.equal(f"{want['file']} peak in blocks", row["peak_active_bytes"] >= row["peak_requested_bytes"], True)
+    return check
+
+
 def unpack(corpus, name, work):
     folder = corpus / "given" / name
     if name != "param-dlrm8":
@@ -161,6 +196,8 @@ def unpack(corpus, name, work):
 def run_set(program, corpus, work, name):
     check = Check(name)
     expected = json.loads((corpus / "expected" / f"{name}.json").read_text())
+    if name == MEMORY:
+        return check_memory(corpus, work, program, expected)
     folder = corpus / "given" / SINGLE[name] if name in SINGLE else unpack(corpus, name, work)
     output = work / f"{name}.h5"
     done = subprocess.run([program, str(folder), "-o", str(output), "--quiet"], capture_output=True, text=True, timeout=120)
@@ -195,7 +232,7 @@ def main():
         return 77
     work.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for name in sys.argv[4:] or MULTI + list(SINGLE):
+    for name in sys.argv[4:] or MULTI + list(SINGLE) + [MEMORY]:
         check = run_set(program, corpus, work, name)
         print(f"{name:28} {check.compared - len(check.wrong):6} of {check.compared} values equal")
         for line in check.wrong[:12]:

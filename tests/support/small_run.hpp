@@ -44,6 +44,7 @@ class SmallRun {
     entry.facts.steps = trace.steps;
     entry.facts.devices = trace.devices;
     entry.facts.gpu = trace.gpu;
+    entry.facts.gpu_memory_bytes = trace.gpu_memory_bytes;
     entry.facts.gpu_events_count = static_cast<std::int64_t>(trace.events.size());
     for (std::size_t i = 0; i < trace.events.size(); ++i) {
       entry.facts.last_ns = std::max(entry.facts.last_ns, trace.events.end_ns(i));
@@ -58,6 +59,7 @@ class SmallRun {
     traces_.push_back(std::move(trace));
     return *this;
   }
+  SmallRun& add_snapshot(MemorySnapshot snapshot) { return snapshots_.push_back(std::move(snapshot)), *this; }
   /// Matches of this group are not to be believed.
   SmallRun& not_credible(const std::string& group) { return doubted_ = group, *this; }
 
@@ -83,6 +85,8 @@ class SmallRun {
       metrics.push_back(std::move(start_metrics({name}).front()));
       work(*metrics.back(), worker, owner, shares[worker], all, strings);
     }
+    for (const MemorySnapshot& snapshot : snapshots_)
+      metrics[deal()]->snapshot(snapshot, {config, workload, classifier_, strings});
     // As in the merge tree: neighbours first, then the results of neighbours.
     for (std::size_t distance = 1; distance < workers; distance *= 2)
       for (std::size_t to = 0; to + distance < workers; to += 2 * distance)
@@ -269,6 +273,7 @@ class SmallRun {
   }
 
   std::vector<RankTrace> traces_;
+  std::vector<MemorySnapshot> snapshots_;
   Classifier classifier_{merged_settings("kernels", Config())};
   std::string doubted_ = "no group has this name";
 };

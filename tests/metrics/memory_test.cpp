@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include "support/small_run.hpp"
+
+namespace ccl::test {
+namespace {
+
+constexpr std::int64_t mb = 1'000'000;
+
+MemorySnapshot snapshot(std::int32_t file, std::int32_t rank, std::int64_t peak_bytes, std::int64_t reserved_bytes) {
+  MemorySnapshot s{file, "rank" + std::to_string(file) + ".pickle", 0, -1, RankId(rank), {}};
+  DeviceMemory m;
+  m.reserved_bytes = reserved_bytes;
+  m.active_bytes = m.allocated_bytes = reserved_bytes / 2;
+  m.requested_bytes = reserved_bytes / 4;
+  m.entries_count = 12;
+  m.peak_active_bytes = peak_bytes;
+  m.peak_requested_bytes = peak_bytes - 1;
+  m.peak_reserved_bytes = reserved_bytes;
+  m.start_active_bytes = m.start_reserved_bytes = 0;
+  m.allocations_count = 10;
+  m.first_us = 1'000'000;
+  m.last_us = 3'000'000;
+  s.devices.push_back(m);
+  return s;
+}
+RankTrace trace(std::int32_t rank, std::int64_t memory_bytes) {
+  TraceBuilder builder;
+  builder.rank(rank).step(0, 0, 10).kernel("gemm", 0, 5);
+  builder.raw().gpu_memory_bytes = memory_bytes;
+  return builder.build();
+}
+
+TEST(Memory, HeadlineIsTheLargestPeakAndNamesItsRank) {
+  SmallRun run;
+  run.add_snapshot(snapshot(0, 0, 300 * mb, 900 * mb)).add_snapshot(snapshot(1, 1, 500 * mb, 800 * mb));
+  const MetricResult r = run.result("memory", 2);
+  EXPECT_EQ(headline(r, "peak_active_bytes"), 5e8);
+  EXPECT_EQ(headline(r, "peak_active_rank"), 1);
+  EXPECT_EQ(headline(r, "peak_reserved_bytes"), 9e8);
+  EXPECT_EQ(headline(r, "imbalance_ratio"), 0.25);
+  EXPECT_EQ(headline(r, "efficiency_ratio"), 0.5);
+  EXPECT_NE(page_of(r).find("peak 0.50 GB in use (rank 1)"), std::string::npos) << page_of(r);
+  EXPECT_EQ(std::get<double>(cell_at(table(r, "rows"), 0, "allocations_per_s")), 5);
+  EXPECT_EQ(std::get<double>(cell_at(table(r, "rows"), 0, "internal_fragmentation_ratio")), 0.5);
+}
+
+TEST(Memory, TheLimitComesFromTheTraceOfTheRank) {
+  SmallRun run;
+  run.add(trace(0, 1000 * mb)).add(trace(1, 4000 * mb));
+  run.add_snapshot(snapshot(0, 0, 300 * mb, 900 * mb)).add_snapshot(snapshot(1, 1, 500 * mb, 950 * mb));
+  const MetricResult r = run.result("memory");
+  EXPECT_EQ(headline(r, "nearest_to_limit_ratio"), 0.9);
+  EXPECT_EQ(headline(r, "nearest_to_limit_rank"), 0);
+}
+
+TEST(Memory, FailedRequestsStandOnThePage) {
+  SmallRun run;
+  MemorySnapshot s = snapshot(0, 3, 300 * mb, 900 * mb);
+  s.devices[0].out_of_memory = {{5, 20 * mb, 2 * mb}};
+  s.devices[0].start_reserved_bytes = 700 * mb;
+  const MetricResult r = run.add_snapshot(s).result("memory");
+  EXPECT_NE(page_of(r).find("OUT OF MEMORY 1 time: first rank 3 asked for 20.0 MB with 2.00 MB free"),
+            std::string::npos)
+      << page_of(r);
+  EXPECT_NE(page_of(r).find("1 of 1 snapshot recorded from mid-run"), std::string::npos) << page_of(r);
+  EXPECT_EQ(integer_at(r, "out_of_memory", 0, "asked_bytes"), 20 * mb);
+}
+
+TEST(Memory, SnapshotsWithoutARankAreToldApartByFile) {
+  SmallRun run;
+  run.add_snapshot(snapshot(7, -1, 300 * mb, 900 * mb)).add_snapshot(snapshot(4, -1, 500 * mb, 800 * mb));
+  const MetricResult r = run.result("memory", 2);
+  ASSERT_EQ(table(r, "rows").rows_count, 2);
+  EXPECT_EQ(text_at(r, "rows", 0, "file"), "rank4.pickle");
+  EXPECT_NE(page_of(r).find("in use (rank4.pickle)"), std::string::npos) << page_of(r);
+}
+
+TEST(Memory, RanksWithoutASnapshotMakeItPartial) {
+  SmallRun run;
+  run.add(trace(0, -1)).add(trace(1, -1)).add_snapshot(snapshot(0, 0, 300 * mb, 900 * mb));
+  const MetricResult r = run.result("memory");
+  EXPECT_EQ(r.report.status, Status::partial);
+  EXPECT_EQ(r.report.reason, "1 of 2 ranks present have a value");
+}
+
+}  // namespace
+}  // namespace ccl::test
