@@ -203,12 +203,20 @@ std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ran
 
 namespace {
 
+std::int32_t rank_at_place(const Groups& groups, GroupId id, std::int32_t place) {
+  const std::int32_t row = groups.row_of(id);
+  if (row < 0) return -1;
+  const Group& group = groups.groups[static_cast<std::size_t>(row)];
+  return group.members_complete && place < group.size ? group.members[static_cast<std::size_t>(place)] : -1;
+}
+
 // Records come in the order of the events, (start, lane, correlation): counting them up is the ordinal.
 void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const RankEntry& entry,
                     const Groups& groups) {
   std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
   for (CollectiveRecord& record : records) {
     record.group = groups.id_of(row, static_cast<std::uint32_t>(record.group.value));
+    if (record.peer < -1) record.peer = rank_at_place(groups, record.group, -2 - record.peer);
     if (record.step != outside_step) record.step += entry.step_shift;
     record.rank_row = row;
     record.rank = entry.rank;

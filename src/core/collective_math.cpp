@@ -20,7 +20,8 @@ std::string letters_of(std::string_view text) {
 
 std::int64_t element_bytes(Dtype dtype) {
   switch (dtype) {
-    case Dtype::int8: case Dtype::uint8: case Dtype::boolean: case Dtype::float8: case Dtype::float4x2: return 1;
+    case Dtype::int8: case Dtype::uint8: case Dtype::boolean: case Dtype::float8: case Dtype::float4x2:
+    case Dtype::untyped: return 1;
     case Dtype::float16: case Dtype::bfloat16: case Dtype::int16: case Dtype::uint16: return 2;
     case Dtype::float32: case Dtype::int32: case Dtype::uint32: case Dtype::complex32: return 4;
     case Dtype::float64: case Dtype::int64: case Dtype::uint64: case Dtype::complex64: return 8;

@@ -25,9 +25,9 @@ std::string_view to_text(CollectiveOp v) {
   return name(names, v);
 }
 std::string_view to_text(Dtype v) {
-  static constexpr std::array<std::string_view, 19> names{
+  static constexpr std::array<std::string_view, 20> names{
       "unknown", "float32", "float64", "float16", "bfloat16", "int8", "uint8", "bool", "int16", "int32", "int64",
-      "uint16", "uint32", "uint64", "float8", "float4x2", "complex32", "complex64", "complex128"};
+      "uint16", "uint32", "uint64", "float8", "float4x2", "complex32", "complex64", "complex128", "untyped"};
   return name(names, v);
 }
 std::string_view to_text(Dimension v) {

@@ -18,7 +18,7 @@ inline constexpr int collective_op_count = 16;
 /// c10 scalar types by size and name (the spelling in Kineto's `dtype`).
 enum class Dtype : std::uint8_t {
   unknown, float32, float64, float16, bfloat16, int8, uint8, boolean, int16, int32, int64, uint16, uint32, uint64,
-  float8, float4x2, complex32, complex64, complex128
+  float8, float4x2, complex32, complex64, complex128, untyped  // untyped: bytes, the trace does not say of what
 };
 
 /// Which parallelism a process group serves.

@@ -49,6 +49,9 @@ struct KernelShape {
   float blocks_per_sm = 0, warps_per_sm = 0, occupancy_percent = 0;
 };
 
+/// A peer whose rank is not known until the members of its group are.
+constexpr std::int32_t peer_at_place(std::int32_t place) { return -2 - place; }
+
 /// One rank's part in one collective (one communication kernel), sorted by event row. Sizes −1 = unknown.
 struct Collective {
   std::uint32_t event = 0;        // row in EventTable
@@ -58,7 +61,8 @@ struct Collective {
   bool has_arguments = false;     // the event, or its record_param_comms, carried communication arguments
   bool coalesced = false;
   std::int32_t group_size = -1;   // of the event; −1 unknown
-  std::int32_t peer = -1;         // send: destination, recv: source (global rank); −1 unknown
+  std::int32_t peer = -1;         // send: destination, recv: source (global rank); −1 unknown;
+                                  // peer_at_place(p): known only by its place in the group
   std::int64_t sequence = -1;     // NCCL `Seq`; −1 unknown
   std::int64_t in_elements = -1, out_elements = -1;
   std::uint32_t first_split = 0, splits_count = 0;          // In split sizes, rows in RankTrace::splits
@@ -69,6 +73,11 @@ struct Collective {
   std::int64_t out_bytes() const;
 };
 
+/// Where a rank stands in a group; −1: it is no member.
+struct RankPlace {
+  std::int32_t rank = -1, place = -1;
+};
+
 /// One process group as this trace describes it. The row "all" (no name, no description, size −1) stands for
 /// collectives without any group arguments.
 struct ProcessGroup {
@@ -77,6 +86,10 @@ struct ProcessGroup {
   std::vector<std::int32_t> members;  // global ranks in group order; complete if members.size() == size
   Dimension dimension = Dimension::unknown;
   std::string dimension_source;       // "description", "mesh", "pg_config", "operation"…; empty if unknown
+  // Of a group without a list, named alike on all its ranks (NCCL's communicators in nsys exports):
+  std::int32_t place = -1;            // of this rank
+  std::vector<RankPlace> places;      // of all ranks in the same file
+  bool exchanges = false;             // it carries all-to-alls: of two parts of the mesh with equal members, ep
   bool members_complete() const { return size > 0 && members.size() == static_cast<std::size_t>(size); }
 };
 

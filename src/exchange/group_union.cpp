@@ -1,6 +1,7 @@
 #include "exchange/group_union.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <set>
@@ -38,16 +39,32 @@ void make_unique(std::vector<GroupClaim>& claims, std::vector<GroupSighting>& si
 /// Complete member lists by what an incomplete claim still tells.
 class CompleteLists {
  public:
-  explicit CompleteLists(const std::vector<GroupClaim>& claims) {
+  CompleteLists(const std::vector<GroupClaim>& claims, const std::vector<GroupSighting>& sightings,
+                const Ranks& ranks) {
     for (const GroupClaim& claim : claims)
-      if (claim.complete())
-        lists_[std::tuple(claim.replica, claim.name, claim.description, claim.size)].push_back(
-            {&claim.members, sorted(claim.members)});
+      if (claim.complete()) lists_[key(claim)].push_back({&claim.members, sorted(claim.members)});
+    // Where nobody lists the members but each knows its own place, the ranks that stand at all places are the list.
+    std::map<Key, Members> seats;
+    for (const GroupSighting& s : sightings) {
+      const GroupClaim& claim = claims[s.claim];
+      if (s.place < 0 || s.place >= claim.size || claim.complete()) continue;
+      Members& at = seats[key(claim)];
+      at.resize(static_cast<std::size_t>(claim.size), -1);
+      std::int32_t& seat = at[static_cast<std::size_t>(s.place)];
+      const std::int32_t rank = ranks.entries[static_cast<std::size_t>(s.rank_row)].rank.value;
+      constexpr std::int32_t claimed_twice = -2;
+      seat = seat == -1 || seat == rank ? rank : claimed_twice;
+    }
+    for (auto& [group, at] : seats) {
+      if (std::any_of(at.begin(), at.end(), [](std::int32_t rank) { return rank < 0; })) continue;
+      made_.push_back(std::move(at));
+      lists_[group].push_back({&made_.back(), sorted(made_.back())});
+    }
   }
 
   /// The members of the claim as seen by a rank; the claim's own, shorter list if nobody knows them all.
   const Members& complete(const GroupClaim& claim, std::int32_t rank) const {
-    const auto found = lists_.find(std::tuple(claim.replica, claim.name, claim.description, claim.size));
+    const auto found = lists_.find(key(claim));
     if (found != lists_.end())
       for (const List& list : found->second)
         if (std::binary_search(list.ranks.begin(), list.ranks.end(), rank) &&
@@ -57,11 +74,15 @@ class CompleteLists {
   }
 
  private:
+  using Key = std::tuple<std::int32_t, std::string, std::string, std::int32_t>;
   struct List {
     const Members* members;
     Members ranks;  // sorted
   };
-  std::map<std::tuple<std::int32_t, std::string, std::string, std::int32_t>, std::vector<List>> lists_;
+  static Key key(const GroupClaim& claim) { return {claim.replica, claim.name, claim.description, claim.size}; }
+
+  std::map<Key, std::vector<List>> lists_;
+  std::deque<Members> made_;  // lists that no claim holds
 };
 
 /// What makes two sightings the same communicator, before names separate equal member sets.
@@ -173,7 +194,7 @@ void assign_missing_dimensions(std::vector<Group>& groups, const Ranks& ranks, c
 Groups unite_claims(std::vector<GroupClaim> claims, std::vector<GroupSighting> sightings, const Ranks& ranks,
                     const Mesh& mesh) {
   make_unique(claims, sightings);
-  const CompleteLists lists(claims);
+  const CompleteLists lists(claims, sightings, ranks);
   std::map<Identity, std::vector<Seen>> identities;
   for (const GroupSighting& sighting : sightings) {
     const GroupClaim& claim = claims[sighting.claim];

@@ -28,6 +28,7 @@ struct GroupSighting {
   std::uint32_t local = 0;
   std::uint32_t claim = 0;
   std::uint32_t sequence_everywhere = 0;
+  std::int32_t place = -1;  // ProcessGroup::place
 };
 
 /// claims may hold equal ones (from several workers); sightings point into it. mine = all sightings.

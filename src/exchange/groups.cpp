@@ -78,7 +78,7 @@ Said collect(const std::vector<LocalGroup>& locals, const Ranks& ranks) {
     const auto [at, is_new] =
         numbers.try_emplace(claim_of(local, ranks), static_cast<std::uint32_t>(said.claims.size()));
     if (is_new) said.claims.push_back(at->first);
-    said.sightings.push_back({local.rank_row, local.local, at->second, local.sequence_everywhere ? 1U : 0U});
+    said.sightings.push_back({local.rank_row, local.local, at->second, local.sequence_everywhere ? 1U : 0U, local.group.place});
   }
   return said;
 }

@@ -90,7 +90,7 @@ struct TokenToExpertAssignment {
   static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
     std::map<std::uint32_t, std::vector<const Collective*>> open;  // sent and not brought back, by group
     for (const Collective& call : trace.collectives) {
-      if (call.op != CollectiveOp::all_to_allv || call.splits_count == 0) continue;
+      if (call.op != CollectiveOp::all_to_allv || call.splits_count == 0 || call.dtype == Dtype::untyped) continue;
       const std::int32_t step = trace.events.step[call.event];
       if (step < 0) continue;
       Row row;

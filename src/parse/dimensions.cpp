@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -103,6 +104,65 @@ Dimension from_grid(const std::vector<std::int32_t>& members, const Mesh& mesh) 
   return Dimension::unknown;
 }
 
+/// Ranks that differ from `rank` in these axes only, ascending.
+std::vector<std::int32_t> sub_grid(std::int32_t rank, unsigned chosen, const Mesh& mesh) {
+  std::vector<std::int32_t> members{0};
+  std::int32_t inner = 1;
+  unsigned bit = 1;
+  for (const Axis& axis : axes(mesh)) {
+    const std::int32_t own = rank / inner % axis.size;
+    std::vector<std::int32_t> next;
+    for (std::int32_t at = 0; at < axis.size; ++at)
+      if ((chosen & bit) != 0 || at == own)
+        for (const std::int32_t member : members) next.push_back(member + at * inner);
+    members = std::move(next);
+    inner *= axis.size;
+    bit <<= 1;
+  }
+  return members;
+}
+
+/// Whether a list says what the ranks of one file say of their places in the group.
+bool fits(const std::vector<std::int32_t>& members, const ProcessGroup& group) {
+  return members.size() == static_cast<std::size_t>(group.size) &&
+         std::all_of(group.places.begin(), group.places.end(), [&](const RankPlace& known) {
+           const auto at = std::find(members.begin(), members.end(), known.rank);
+           return known.place < 0 ? at == members.end()
+                                  : at != members.end() && at - members.begin() == known.place;
+         });
+}
+
+/// Of a group whose members are known in part: what all parts of the grid that fit have in common.
+Dimension from_places(const ProcessGroup& group, const Mesh& mesh) {
+  std::int32_t rank = -1;
+  for (const RankPlace& known : group.places)
+    if (known.place == group.place) rank = known.rank;
+  if (rank < 0 || rank >= mesh.world()) return Dimension::unknown;
+  std::set<Dimension> found;
+  constexpr unsigned cp_axis = 2, dp_axis = 4, every = 1U << 5;
+  for (unsigned chosen = 1; chosen < every; ++chosen)
+    if (const auto members = sub_grid(rank, chosen, mesh); fits(members, group)) found.insert(from_grid(members, mesh));
+  if (mesh.ep > 1) {
+    // Experts are shared out along cp and dp: neighbours hold different ones, every ep-th the same.
+    const std::vector<std::int32_t> box = sub_grid(rank, cp_axis | dp_axis, mesh);
+    const auto ep = static_cast<std::size_t>(mesh.ep);
+    const auto own = static_cast<std::size_t>(std::find(box.begin(), box.end(), rank) - box.begin());
+    std::vector<std::int32_t> block, stride;
+    for (std::size_t i = 0; i < box.size(); ++i) {
+      if (i / ep == own / ep) block.push_back(box[i]);
+      if (i % ep == own % ep) stride.push_back(box[i]);
+    }
+    if (fits(stride, group)) found.insert(Dimension::dp);
+    if (fits(block, group)) {
+      const std::set<Dimension> alike{Dimension::dp, Dimension::ep};
+      if (std::includes(alike.begin(), alike.end(), found.begin(), found.end()))
+        return group.exchanges || found.count(Dimension::dp) == 0 ? Dimension::ep : Dimension::dp;
+      found.insert(Dimension::ep);
+    }
+  }
+  return found.size() == 1 ? *found.begin() : Dimension::unknown;
+}
+
 void assign(ProcessGroup& group, std::int64_t world_size, const Mesh& mesh) {
   const auto set = [&](Dimension dimension, std::string source) {
     group.dimension = dimension;
@@ -111,14 +171,17 @@ void assign(ProcessGroup& group, std::int64_t world_size, const Mesh& mesh) {
   if (const Dimension dimension = from_description(group.description); dimension != Dimension::unknown)
     return set(dimension, "description");
   const std::int64_t world = world_size > 0 ? world_size : mesh.known() ? mesh.world() : -1;
-  const bool fits = mesh.known() && mesh.world() == world;
+  const bool is_mesh = mesh.known() && mesh.world() == world;
+  if (is_mesh && group.exchanges && from_places(group, mesh) == Dimension::ep)
+    return set(Dimension::ep, "mesh: " + mesh.source + ", operation");
   if (group.description == "default_pg" || (world > 0 && group.size == world)) {
-    if (!fits) return set(Dimension::world, group.description == "default_pg" ? "description" : "size");
+    if (!is_mesh) return set(Dimension::world, group.description == "default_pg" ? "description" : "size");
     return set(only_dimension(mesh), "mesh: " + mesh.source);
   }
   const auto in_world = [&](std::int32_t rank) { return rank >= 0 && rank < world; };
-  if (fits && group.members_complete() && std::all_of(group.members.begin(), group.members.end(), in_world))
+  if (is_mesh && group.members_complete() && std::all_of(group.members.begin(), group.members.end(), in_world))
     return set(from_grid(group.members, mesh), "mesh: " + mesh.source);
+  if (is_mesh && group.place >= 0) return set(from_places(group, mesh), "mesh: " + mesh.source);
   set(Dimension::unknown, "");
 }
 

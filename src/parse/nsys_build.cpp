@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <set>
 
 #include "parse/finish.hpp"
 #include "parse/nsys_steps.hpp"
@@ -43,24 +45,11 @@ void NsysBuild::lost(std::int64_t rows) { lost_rows_ += rows; }
 void NsysBuild::payload_field(NsysPayloadField field) { payload_fields_.push_back(std::move(field)); }
 void NsysBuild::thread_name(std::uint64_t thread, std::int64_t name) { thread_names_.emplace_back(thread, name); }
 
-void NsysBuild::gpu_name(std::string_view name, std::int64_t memory_bytes) {
-  if (gpus_++ > 0) return;
+void NsysBuild::gpu_description(std::string_view name, std::int64_t memory_bytes, std::int64_t sm_count) {
+  if (sm_count_ <= 0) sm_count_ = sm_count;
+  if (name.empty() || gpus_++ > 0) return;
   gpu_name_ = cleaned(name);
   gpu_memory_bytes_ = memory_bytes;
-}
-
-void NsysBuild::environment(std::string_view assignment) {
-  const std::size_t equals = assignment.find('=');
-  if (equals == std::string_view::npos) return;
-  static constexpr std::string_view known[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                               "PMIX_RANK", "PALS_RANKID", "WORLD_SIZE", "SLURM_NTASKS"};
-  const std::string_view name = assignment.substr(0, equals);
-  if (std::find(std::begin(known), std::end(known), name) == std::end(known)) return;
-  std::string_view value = assignment.substr(equals + 1);
-  if (value.starts_with('"')) value.remove_prefix(1);
-  std::int64_t number = -1;
-  if (std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc())
-    environment_.emplace(name, number);
 }
 
 NsysBuild::Process& NsysBuild::process(std::uint64_t key) {
@@ -86,6 +75,14 @@ void NsysBuild::gpu(const NsysGpuRow& row) {
   RankTrace& trace = process(row.process).trace;
   if (row.bytes >= 0 && options_.wants.memory_sizes)
     trace.memory_operations.push_back({static_cast<std::uint32_t>(trace.events.size()), row.bytes});
+  if (row.blocks_count > 0 && row.threads_per_block > 0 && sm_count_ > 0) {
+    constexpr std::int64_t threads_per_warp = 32;
+    const std::int64_t warps = (row.threads_per_block + threads_per_warp - 1) / threads_per_warp;
+    const double blocks_per_sm = static_cast<double>(row.blocks_count) / static_cast<double>(sm_count_);
+    trace.kernel_shapes.push_back({static_cast<std::uint32_t>(trace.events.size()), static_cast<float>(blocks_per_sm),
+                                   static_cast<float>(blocks_per_sm * static_cast<double>(warps)),
+                                   std::numeric_limits<float>::quiet_NaN()});
+  }
   // Until resolve_names() a name is the low half of a string id, or an index into texts_ for copies and sets.
   const bool fixed = !row.fixed_name.empty();
   trace.events.name.push_back(fixed ? texts_.index(row.fixed_name) : static_cast<std::uint32_t>(row.name));
@@ -177,27 +174,65 @@ void NsysBuild::read_ranges(Process& process) {
     const std::int64_t number = step_number_in_range(text);
     if (number >= 0)
       steps.emplace(number, Step{number, range.start_ns, range.end_ns, StepSource::marker, {}});
+    // NCCL's own calls are read by add_collectives(); as annotations they would look like repeated parts of a model.
+    if (text.starts_with("nccl") && !text.starts_with("nccl:")) continue;
     const bool wanted = options_.wants.annotations || options_.classifier->keeps_slice(text);
     if (wanted || number >= 0)
       trace.slices.push_back({range.start_ns, range.end_ns, trace.strings.index(range_name(text)), range.thread,
                               SliceKind::user_annotation, sequence_in_range(text)});
   }
   for (const auto& [number, step] : steps) trace.steps.push_back(step);
+  mark_autograd_threads(process);
+  repeat_backward(process);
   std::sort(trace.slices.begin(), trace.slices.end(), [](const CpuSlice& a, const CpuSlice& b) {
     return std::tuple(a.thread, a.start_ns, -a.end_ns) < std::tuple(b.thread, b.start_ns, -b.end_ns);
   });
 }
 
-void NsysBuild::build(const TraceSink& sink) {
+// PyTorch names the threads of its autograd engine. What they launch is backward, as if each node had its range.
+void NsysBuild::mark_autograd_threads(Process& process) {
+  RankTrace& trace = process.trace;
   for (const auto& [global_tid, name] : thread_names_) {
-    const auto found = strings_.find(name);
-    const auto owner = processes_.find(process_of(global_tid));
-    if (found == strings_.end() || owner == processes_.end()) continue;
-    constexpr std::string_view label = "MPI Rank ";
-    if (!found->second.starts_with(label)) continue;
-    const char* digits = found->second.data() + label.size();
-    std::from_chars(digits, found->second.data() + found->second.size(), owner->second.mpi_rank);
+    const auto text = strings_.find(name);
+    const auto own = process.threads.find(global_tid);
+    if (own == process.threads.end() || text == strings_.end() || !text->second.starts_with("pt_autograd_")) continue;
+    CpuSlice whole{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
+                   trace.strings.index("autograd::engine::evaluate_function (thread " + text->second + ")"),
+                   own->second, SliceKind::other, -1};
+    for (const Launch& launch : process.launches) {
+      if (launch.thread != whole.thread) continue;
+      whole.start_ns = std::min(whole.start_ns, launch.start_ns);
+      whole.end_ns = std::max(whole.end_ns, launch.start_ns + 1);
+    }
+    if (whole.start_ns < whole.end_ns) trace.slices.push_back(whole);
   }
+}
+
+// Autograd runs a backward pass on a thread of its own while the caller, whose range says so, waits: the range stands
+// on every thread that launches meanwhile.
+void NsysBuild::repeat_backward(Process& process) {
+  RankTrace& trace = process.trace;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> launches;
+  for (const Launch& launch : process.launches) launches.emplace_back(launch.start_ns, launch.thread);
+  std::sort(launches.begin(), launches.end());
+  std::vector<CpuSlice> added;
+  for (const CpuSlice& slice : trace.slices) {
+    if (slice.kind == SliceKind::other) continue;
+    if (options_.classifier->slice_rule(trace.strings.text(slice.name)) != "backward") continue;
+    std::set<std::uint32_t> threads;
+    for (auto at = std::lower_bound(launches.begin(), launches.end(), std::pair(slice.start_ns, std::uint32_t{0}));
+         at != launches.end() && at->first < slice.end_ns; ++at)
+      if (at->second != slice.thread) threads.insert(at->second);
+    for (const std::uint32_t thread : threads) {
+      added.push_back(slice);
+      added.back().thread = thread;
+    }
+  }
+  for (const CpuSlice& slice : added) trace.slices.push_back(slice);
+}
+
+void NsysBuild::build(const TraceSink& sink) {
+  name_mpi_ranks();
   std::vector<Process*> ordered;
   for (auto& [key, owner] : processes_) {
     if (owner.trace.events.size() == 0) continue;
@@ -213,56 +248,29 @@ void NsysBuild::build(const TraceSink& sink) {
   });
   if (ordered.empty()) problems_.add({.code = Code::no_gpu_events, .file = file_.shown});
   assign_ranks(ordered);
-  for (Process* owner : ordered) {
-    RankTrace& trace = owner->trace;
-    trace.file = -1;
-    trace.iteration = file_.iteration;
-    trace.replica = file_.replica;
-    trace.format = file_.format;
-    trace.host = host_;
-    trace.gpu = gpu_name_;
-    trace.gpu_memory_bytes = gpu_memory_bytes_;
-    trace.gpus_in_node = gpus_;
-    trace.lost_events_count = lost_rows_;
-    trace.events_count += static_cast<std::int64_t>(trace.events.size());
-    const auto shift = [this](std::int64_t& t) { t += t == absent_ns ? 0 : epoch_ns_; };
-    for (std::int64_t& t : trace.events.start_ns) shift(t);
-    for (std::int64_t& t : trace.events.launch_ns) shift(t);
-    for (CpuSlice& slice : trace.slices) shift(slice.start_ns), shift(slice.end_ns);
-    for (Step& step : trace.steps) shift(step.start_ns), shift(step.end_ns);
-    finish(trace, file_, problems_);
-    sink(trace);
-  }
+  place_members(ordered);
+  for (Process* owner : ordered) hand_over(*owner, sink);
 }
 
-void NsysBuild::assign_ranks(std::vector<Process*>& ordered) {
-  std::int64_t world = environment_.contains("WORLD_SIZE")     ? environment_["WORLD_SIZE"]
-                       : environment_.contains("SLURM_NTASKS") ? environment_["SLURM_NTASKS"]
-                                                               : -1;
-  std::int64_t own_rank = -1;
-  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID"})
-    if (own_rank < 0 && environment_.contains(name)) own_rank = environment_[name];
-  bool guessed = false;
-  for (std::size_t i = 0; i < ordered.size(); ++i) {
-    Process& owner = *ordered[i];
-    // The communicator over most ranks tells the rank; NCCL numbers smaller ones from 0 again.
-    std::int32_t comm_rank = -1, comm_size = -1;
-    for (const Range& range : owner.ranges)
-      if (range.comm_size > comm_size) comm_size = range.comm_size, comm_rank = range.comm_rank;
-    std::int64_t rank = owner.labelled_rank;
-    if (rank < 0 && comm_size > 1) rank = comm_rank;
-    if (rank < 0 && ordered.size() == 1) rank = own_rank;
-    if (rank < 0) rank = owner.mpi_rank;
-    if (rank < 0 && ordered.size() > 1) {
-      rank = static_cast<std::int64_t>(i);  // by device; several processes can not share the number in a file name
-      guessed = true;
-    }
-    owner.trace.rank = RankId(static_cast<std::int32_t>(rank));
-    owner.trace.world_size = owner.labelled_world > 0 ? owner.labelled_world : comm_size > 1 ? comm_size : world;
-  }
-  if (guessed)
-    problems_.add({.code = Code::rank_guessed, .file = file_.shown,
-                   .detail = "ranks by device order of " + std::to_string(ordered.size()) + " processes"});
+void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
+  RankTrace& trace = process.trace;
+  trace.file = -1;
+  trace.iteration = file_.iteration;
+  trace.replica = file_.replica;
+  trace.format = file_.format;
+  trace.host = host_;
+  trace.gpu = gpu_name_;
+  trace.gpu_memory_bytes = gpu_memory_bytes_;
+  trace.gpus_in_node = gpus_;
+  trace.lost_events_count = lost_rows_;
+  trace.events_count += static_cast<std::int64_t>(trace.events.size());
+  const auto shift = [this](std::int64_t& t) { t += t == absent_ns ? 0 : epoch_ns_; };
+  for (std::int64_t& t : trace.events.start_ns) shift(t);
+  for (std::int64_t& t : trace.events.launch_ns) shift(t);
+  for (CpuSlice& slice : trace.slices) shift(slice.start_ns), shift(slice.end_ns);
+  for (Step& step : trace.steps) shift(step.start_ns), shift(step.end_ns);
+  finish(trace, file_, problems_);
+  sink(trace);
 }
 
 }  // namespace ccl

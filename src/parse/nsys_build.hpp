@@ -27,6 +27,7 @@ struct NsysGpuRow {
   std::int64_t name = -1;         // string id of a kernel
   std::string_view fixed_name;    // of copies and sets
   std::int64_t bytes = -1;
+  std::int64_t blocks_count = -1, threads_per_block = -1;  // of a kernel, if shapes are wanted
 };
 
 /// A CUDA runtime or driver call (eventClass 0 and 1 only: back traces repeat the call under 67).
@@ -67,7 +68,9 @@ class NsysBuild {
   /// Wall clock of event time 0; times that are already normalised give 0.
   void session(std::int64_t utc_epoch_ns);
   void host(std::string_view name);
-  void gpu_name(std::string_view name, std::int64_t memory_bytes);
+  /// sm_count ≤ 0: unknown. The first GPU stands for all.
+  void gpu_description(std::string_view name, std::int64_t memory_bytes, std::int64_t sm_count);
+  bool wants_shapes() const { return options_.wants.kernel_shapes; }
   /// RANK="3" and the like of the captured process; other variables are not kept.
   void environment(std::string_view assignment);
   void lost(std::int64_t rows);
@@ -88,7 +91,11 @@ class NsysBuild {
     std::int64_t text_id;          // ≥ 0: a string of the file; else −1 − index into texts_
     std::int64_t bytes = -1;       // NCCL payload: message size
     std::uint64_t communicator = 0;
-    std::int32_t comm_rank = -1, comm_size = -1;
+    std::int32_t comm_rank = -1, comm_size = -1, peer = -1;
+  };
+  /// One process's place in a communicator, from its CommInitRank or CommSplit.
+  struct Seat {
+    std::int32_t place = -1, size = -1;
   };
   struct Process {
     RankTrace trace;
@@ -97,6 +104,8 @@ class NsysBuild {
     std::map<std::uint64_t, std::uint32_t> threads;
     std::int32_t labelled_rank = -1, mpi_rank = -1;
     std::int64_t labelled_world = -1;
+    std::map<std::uint64_t, Seat> seats;              // by communicator
+    std::vector<std::uint64_t> group_communicators;   // by row of trace.groups; 0 = the group "all"
   };
 
   Process& process(std::uint64_t key);
@@ -107,7 +116,15 @@ class NsysBuild {
   void join_launches(Process& process);
   void read_ranges(Process& process);
   void add_collectives(Process& process);
+  void mark_autograd_threads(Process& process);
+  void repeat_backward(Process& process);
+  std::uint32_t group_row(Process& process, std::uint64_t communicator);
+  void add_call(Process& process, Collective& into, const Range& call);
+  void settle_exchange(Process& process, Collective& into, const std::vector<const Range*>& calls);
+  void name_mpi_ranks();
   void assign_ranks(std::vector<Process*>& ordered);
+  void place_members(const std::vector<Process*>& ordered);
+  void hand_over(Process& process, const TraceSink& sink);
 
   const TraceFile& file_;
   const ReadOptions& options_;
@@ -119,7 +136,7 @@ class NsysBuild {
   std::vector<std::pair<std::uint64_t, std::int64_t>> thread_names_;
   std::int64_t epoch_ns_ = 0;
   std::string host_, gpu_name_;
-  std::int64_t gpu_memory_bytes_ = -1;
+  std::int64_t gpu_memory_bytes_ = -1, sm_count_ = -1;
   std::int32_t gpus_ = 0;
   std::map<std::string, std::int64_t> environment_;
   std::int64_t lost_rows_ = 0;

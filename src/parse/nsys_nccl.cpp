@@ -30,7 +30,9 @@ bool number_in_json(std::string_view json, std::string_view key, std::uint64_t& 
 }
 
 constexpr std::string_view communicator_field = "NCCL communicator ID", size_field = "Message size [bytes]",
-                           rank_field = "Rank", ranks_field = "No. of ranks";
+                           rank_field = "Rank", ranks_field = "No. of ranks", peer_field = "Peer rank";
+
+constexpr std::uint32_t no_group = 0xFFFFFFFF;  // until the call of a kernel is found
 
 std::string group_name(std::uint64_t communicator) {
   std::array<char, 24> text{};
@@ -46,8 +48,9 @@ void NsysBuild::decode_payload(const NsysRangeRow& row, Range& range) {
     if (field == size_field) range.bytes = static_cast<std::int64_t>(value);
     if (field == rank_field) range.comm_rank = static_cast<std::int32_t>(value);
     if (field == ranks_field) range.comm_size = static_cast<std::int32_t>(value);
+    if (field == peer_field) range.peer = static_cast<std::int32_t>(value);
   };
-  for (const std::string_view field : {communicator_field, size_field, ranks_field}) {
+  for (const std::string_view field : {communicator_field, size_field, ranks_field, peer_field}) {
     std::uint64_t value = 0;
     if (!row.json.empty() && number_in_json(row.json, "\"" + std::string(field) + "\"", value)) set(field, value);
   }
@@ -68,6 +71,79 @@ void NsysBuild::decode_payload(const NsysRangeRow& row, Range& range) {
   }
 }
 
+std::uint32_t NsysBuild::group_row(Process& process, std::uint64_t communicator) {
+  std::vector<std::uint64_t>& known = process.group_communicators;
+  const auto found = std::find(known.begin(), known.end(), communicator);
+  if (found != known.end()) return static_cast<std::uint32_t>(found - known.begin());
+  ProcessGroup group;
+  if (communicator != 0) group.name = group_name(communicator);
+  if (const auto seat = process.seats.find(communicator); seat != process.seats.end()) group.size = seat->second.size;
+  process.trace.groups.push_back(std::move(group));
+  known.push_back(communicator);
+  return static_cast<std::uint32_t>(known.size() - 1);
+}
+
+// The message size is what the call was given: one rank's part of all_gather and reduce_scatter, one peer's of
+// all_to_all. NVTX does not tell the element type.
+void NsysBuild::add_call(Process& process, Collective& into, const Range& call) {
+  const CollectiveOp op = op_from_collective_name(text_of(call).substr(4));
+  into.group = group_row(process, call.communicator);
+  into.group_size = process.trace.groups[into.group].size;
+  if (call.peer >= 0 && is_point_to_point(op)) into.peer = peer_at_place(call.peer);
+  if (into.op == CollectiveOp::unknown) into.op = op;
+  if (call.bytes < 0) return;
+  into.has_arguments = true;
+  into.dtype = Dtype::untyped;
+  const std::int64_t n = into.group_size;
+  const auto add = [](std::int64_t& total, std::int64_t bytes) { total = std::max<std::int64_t>(total, 0) + bytes; };
+  switch (op) {
+    case CollectiveOp::send: add(into.in_elements, call.bytes); break;
+    case CollectiveOp::recv: add(into.out_elements, call.bytes); break;
+    case CollectiveOp::all_gather:
+      into.in_elements = call.bytes;
+      if (n > 0) into.out_elements = call.bytes * n;
+      break;
+    case CollectiveOp::reduce_scatter:
+      into.out_elements = call.bytes;
+      if (n > 0) into.in_elements = call.bytes * n;
+      break;
+    case CollectiveOp::all_to_all:
+      if (n > 0) into.in_elements = into.out_elements = call.bytes * n;
+      break;
+    default: into.in_elements = into.out_elements = call.bytes;
+  }
+}
+
+// What a kernel of a group of sends and receives is. Only an all-to-all has a message to itself; where peers are not
+// told, several of both are one.
+void NsysBuild::settle_exchange(Process& process, Collective& into, const std::vector<const Range*>& calls) {
+  std::size_t sends = 0, receives = 0;
+  bool to_itself = false, peers_known = true;
+  const auto seat = process.seats.find(process.group_communicators[into.group]);
+  const std::int32_t own = seat == process.seats.end() ? -1 : seat->second.place;
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(std::max(into.group_size, 0))), received = sent;
+  for (const Range* call : calls) {
+    const bool send = text_of(*call) == "ncclSend";
+    ++(send ? sends : receives);
+    to_itself = to_itself || call->peer == own;
+    peers_known = peers_known && own >= 0 && call->peer >= 0 && call->peer < into.group_size && call->bytes >= 0;
+    if (peers_known) (send ? sent : received)[static_cast<std::size_t>(call->peer)] += call->bytes;
+  }
+  if (sends == 1 && receives == 0) into.op = CollectiveOp::send;
+  if (receives == 1 && sends == 0) into.op = CollectiveOp::recv;
+  if (sends < 2 || receives < 2) return;
+  into.peer = -1;
+  if (!peers_known && sends == receives) into.op = CollectiveOp::all_to_all;
+  if (!peers_known || !to_itself) return;
+  into.op = CollectiveOp::all_to_allv;
+  std::vector<std::int64_t>& splits = process.trace.splits;
+  into.first_split = static_cast<std::uint32_t>(splits.size());
+  splits.insert(splits.end(), sent.begin(), sent.end());
+  into.first_out_split = static_cast<std::uint32_t>(splits.size());
+  splits.insert(splits.end(), received.begin(), received.end());
+  into.splits_count = into.out_splits_count = static_cast<std::uint32_t>(sent.size());
+}
+
 void NsysBuild::add_collectives(Process& process) {
   RankTrace& trace = process.trace;
   struct Scope {
@@ -78,10 +154,10 @@ void NsysBuild::add_collectives(Process& process) {
   };
   std::vector<Scope> scopes;
   std::map<std::uint32_t, std::pair<int, std::vector<const Range*>>> open_groups;  // by thread: depth, calls
-  std::map<std::uint64_t, std::int32_t> sizes;
   for (const Range& range : process.ranges) {
     const std::string_view text = text_of(range);
-    if (range.comm_size > 0 && range.communicator != 0) sizes[range.communicator] = range.comm_size;
+    if (range.comm_size > 0 && range.communicator != 0)
+      process.seats[range.communicator] = {range.comm_rank, range.comm_size};
     if (!text.starts_with("nccl") || text.starts_with("nccl:") || text.starts_with("ncclComm") ||
         range.end_ns == absent_ns)
       continue;
@@ -110,6 +186,7 @@ void NsysBuild::add_collectives(Process& process) {
   for (const std::uint32_t row : rows) {
     Collective collective;
     collective.event = row;
+    collective.group = no_group;
     collective.op = options_.classifier->kernel(trace.strings.text(events.name[row])).op;
     trace.collectives.push_back(collective);
     if (events.launch_ns[row] == absent_ns) continue;
@@ -123,74 +200,34 @@ void NsysBuild::add_collectives(Process& process) {
       scope->kernels.push_back(static_cast<std::uint32_t>(trace.collectives.size() - 1));
   }
 
-  const auto group_row = [&](std::uint64_t communicator) {
-    const std::string name = communicator == 0 ? std::string() : group_name(communicator);
-    for (std::size_t i = 0; i < trace.groups.size(); ++i)
-      if (trace.groups[i].name == name) return static_cast<std::uint32_t>(i);
-    ProcessGroup group;
-    group.name = name;
-    if (const auto size = sizes.find(communicator); size != sizes.end()) group.size = size->second;
-    trace.groups.push_back(std::move(group));
-    return static_cast<std::uint32_t>(trace.groups.size() - 1);
-  };
-  // The message size is what the call was given: one rank's part of all_gather and reduce_scatter, one peer's of
-  // all_to_all. NVTX does not tell the element type, so sizes are kept in bytes (uint8).
-  const auto add_call = [&](Collective& into, const Range& call) {
-    const CollectiveOp op = op_from_collective_name(text_of(call).substr(4));
-    into.group = group_row(call.communicator);
-    into.group_size = trace.groups[into.group].size;
-    if (call.bytes < 0) return;
-    into.has_arguments = true;
-    into.dtype = Dtype::uint8;
-    const std::int64_t n = into.group_size;
-    const auto add = [](std::int64_t& total, std::int64_t bytes) { total = std::max<std::int64_t>(total, 0) + bytes; };
-    switch (op) {
-      // The peer is named by its place in the communicator, so it is no global rank: left unknown.
-      case CollectiveOp::send: add(into.in_elements, call.bytes); break;
-      case CollectiveOp::recv: add(into.out_elements, call.bytes); break;
-      case CollectiveOp::all_gather:
-        into.in_elements = call.bytes;
-        if (n > 0) into.out_elements = call.bytes * n;
-        break;
-      case CollectiveOp::reduce_scatter:
-        into.out_elements = call.bytes;
-        if (n > 0) into.in_elements = call.bytes * n;
-        break;
-      case CollectiveOp::all_to_all:
-        if (n > 0) into.in_elements = into.out_elements = call.bytes * n;
-        break;
-      default: into.in_elements = into.out_elements = call.bytes;
-    }
-    if (into.op == CollectiveOp::unknown) into.op = op;
-  };
+  for (const auto& [communicator, seat] : process.seats) group_row(process, communicator);
   for (const Scope& scope : scopes) {
     if (scope.kernels.empty() || scope.calls.empty()) continue;
     std::vector<bool> used(scope.calls.size(), false);
     for (const std::uint32_t kernel : scope.kernels) {
       Collective& into = trace.collectives[kernel];
-      std::size_t sends = 0, receives = 0;
+      std::vector<const Range*> exchanged;
       for (std::size_t c = 0; c < scope.calls.size(); ++c) {
-        const CollectiveOp op = op_from_collective_name(text_of(*scope.calls[c]).substr(4));
+        const Range& call = *scope.calls[c];
+        const CollectiveOp op = op_from_collective_name(text_of(call).substr(4));
         const bool fits = into.op == CollectiveOp::send_recv ? is_point_to_point(op) || op == CollectiveOp::all_to_all
                                                              : op == into.op || into.op == CollectiveOp::unknown;
         if (used[c] || !fits) continue;
         used[c] = true;
-        add_call(into, *scope.calls[c]);
-        sends += op == CollectiveOp::send ? 1 : 0;
-        receives += op == CollectiveOp::recv ? 1 : 0;
+        add_call(process, into, call);
+        if (is_point_to_point(op)) exchanged.push_back(&call);
         if (op == CollectiveOp::all_to_all) into.op = op;
         if (into.op != CollectiveOp::send_recv) break;  // one call a kernel; NCCL fuses only point-to-point calls
       }
-      into.coalesced = sends + receives > 1;
-      if (into.op != CollectiveOp::send_recv) continue;
-      if (sends > 1 && sends == receives) into.op = CollectiveOp::all_to_all;
-      if (sends == 1 && receives == 0) into.op = CollectiveOp::send;
-      if (receives == 1 && sends == 0) into.op = CollectiveOp::recv;
+      if (into.op == CollectiveOp::send_recv && !exchanged.empty()) settle_exchange(process, into, exchanged);
+      into.coalesced = exchanged.size() > 1 && into.op == CollectiveOp::send_recv;
     }
   }
   for (Collective& collective : trace.collectives)
-    if (trace.groups.empty() || (collective.group == 0 && !collective.has_arguments && !trace.groups[0].name.empty()))
-      collective.group = group_row(0);
+    if (collective.group == no_group) collective.group = group_row(process, 0);
+  for (const Collective& collective : trace.collectives)
+    if (collective.op == CollectiveOp::all_to_all || collective.op == CollectiveOp::all_to_allv)
+      trace.groups[collective.group].exchanges = true;
   std::sort(trace.collectives.begin(), trace.collectives.end(),
             [](const Collective& a, const Collective& b) { return a.event < b.event; });
 }

@@ -60,9 +60,14 @@ void read_descriptions(const SqliteFile& file, const TraceFile& trace_file, Nsys
     if (r.text(0) == "PROCESS_0:ENVIRONMENT_VARIABLE") build.environment(r.text(1));
     return true;
   });
-  each("TARGET_INFO_GPU", {"name", "totalMemory", "computeMajor"}, [&](const SqliteRows& r) {
+  each("TARGET_INFO_GPU", {"name", "totalMemory", "computeMajor", "smCount"}, [&](const SqliteRows& r) {
     // Adapters of other makers are listed too, with compute capability 0.
-    if (r.integer(2).value_or(1) != 0) build.gpu_name(r.text(0), r.integer(1).value_or(-1));
+    if (r.integer(2).value_or(1) != 0)
+      build.gpu_description(r.text(0), r.integer(1).value_or(-1), r.integer(3).value_or(-1));
+    return true;
+  });
+  each("TARGET_INFO_CUDA_GPU", {"numMultiprocessors"}, [&](const SqliteRows& r) {
+    build.gpu_description("", -1, r.integer(0).value_or(-1));
     return true;
   });
   each("ThreadNames", {"globalTid", "nameId"}, [&](const SqliteRows& r) {
@@ -95,6 +100,17 @@ constexpr std::string_view copy_name(std::int64_t kind) {
   }
 }
 
+/// Of a grid or a block from its three columns; −1 if one is absent or beyond what CUDA allows.
+std::int64_t product(const SqliteRows& rows, std::size_t first) {
+  std::int64_t all = 1;
+  for (std::size_t i = first; i < first + 3; ++i) {
+    const std::int64_t part = rows.integer(i).value_or(-1);
+    if (part <= 0 || part > INT32_MAX || all > INT32_MAX) return -1;
+    all *= part;
+  }
+  return all;
+}
+
 void read_gpu_rows(const SqliteFile& file, const TraceFile& trace_file, NsysBuild& build, Problems& problems) {
   const auto each = [&](std::string_view table, std::initializer_list<std::string_view> columns, auto row) {
     each_row(file, trace_file, build, problems, table, columns, row);
@@ -112,11 +128,16 @@ void read_gpu_rows(const SqliteFile& file, const TraceFile& trace_file, NsysBuil
     return true;
   };
   each("CUPTI_ACTIVITY_KIND_KERNEL",
-       {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "demangledName", "shortName"},
+       {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "demangledName", "shortName", "gridX",
+        "gridY", "gridZ", "blockX", "blockY", "blockZ"},
        [&](const SqliteRows& r) {
          NsysGpuRow row;
          if (!place(r, row)) return false;
          row.name = r.integer(6).value_or(r.integer(7).value_or(-1));
+         if (build.wants_shapes()) {
+           row.blocks_count = product(r, 8);
+           row.threads_per_block = product(r, 11);
+         }
          build.gpu(row);
          return true;
        });

@@ -52,6 +52,22 @@ TEST(Groups, CutMemberListIsCompletedFromAnyRank) {
   EXPECT_EQ(groups.groups[0].members, (std::vector<std::int32_t>{0, 2, 4, 6}));
 }
 
+TEST(Groups, MembersWhoKnowOnlyTheirPlacesMakeTheList) {
+  const auto placed = [](std::int32_t rank, std::int32_t place) {
+    LocalGroup group = seen(rank, 0, "comm 0xa", "", 2, {});
+    group.group.place = place;
+    return group;
+  };
+  const Mesh mesh{.pp = 2, .dp_shard = 2, .tp = 2, .source = "toml"};
+  const Groups known = unite_groups({placed(6, 1), placed(2, 0)}, ranks_of(8), mesh);
+  EXPECT_EQ(known.groups[0].members, (std::vector<std::int32_t>{2, 6}));
+  EXPECT_EQ(known.groups[0].dimension, Dimension::pp);
+  const Groups one_missing = unite_groups({placed(2, 0)}, ranks_of(8), mesh);
+  EXPECT_FALSE(one_missing.groups[0].members_complete);
+  const Groups two_on_one_place = unite_groups({placed(2, 0), placed(4, 0), placed(6, 1)}, ranks_of(8), mesh);
+  EXPECT_FALSE(two_on_one_place.groups[0].members_complete);
+}
+
 TEST(Groups, CutListIsNotCompletedFromAGroupWithoutThatRank) {
   const Ranks ranks = ranks_of(8);
   const Groups groups =

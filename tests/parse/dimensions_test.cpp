@@ -35,6 +35,33 @@ TEST(Dimensions, MembersAreComparedWithTheRankGrid) {
   EXPECT_EQ(named("", {7, 15}, mesh()).dimension_source, "mesh: toml");
 }
 
+// Groups of two as the four ranks of one file know them: who of them is in, and at which place.
+Dimension placed(std::vector<RankPlace> places, const Mesh& mesh, bool exchanges = false, std::int32_t size = 2) {
+  RankTrace trace = test::TraceBuilder().rank(0, mesh.world()).group("comm 0xa", "", {}).build();
+  trace.groups[0].size = size;
+  trace.groups[0].place = places[0].place;
+  trace.groups[0].places = std::move(places);
+  trace.groups[0].exchanges = exchanges;
+  assign_dimensions(trace, mesh);
+  return trace.groups[0].dimension;
+}
+
+TEST(Dimensions, PlacesOfTheRanksInOneFileAreComparedWithTheRankGrid) {
+  const Mesh three{.pp = 2, .dp_shard = 2, .tp = 2, .source = "toml"};
+  EXPECT_EQ(placed({{0, 0}, {1, 1}, {2, -1}, {3, -1}}, three), Dimension::tp);
+  EXPECT_EQ(placed({{0, 0}, {1, -1}, {2, 1}, {3, -1}}, three), Dimension::dp);
+  EXPECT_EQ(placed({{0, 0}, {1, -1}, {2, -1}, {3, -1}}, three), Dimension::pp);
+  EXPECT_EQ(placed({{0, 0}}, three), Dimension::unknown);  // alone in its file: first of any
+  EXPECT_EQ(placed({{0, 1}, {1, 0}, {2, -1}, {3, -1}}, three), Dimension::unknown);
+}
+
+TEST(Dimensions, OfEqualMembersThoseWithAllToAllsHoldExperts) {
+  const Mesh experts{.dp_shard = 4, .ep = 4, .source = "card"};
+  const std::vector<RankPlace> all{{0, 0}, {1, 1}, {2, 2}, {3, 3}};
+  EXPECT_EQ(placed(all, experts, true, 4), Dimension::ep);
+  EXPECT_EQ(placed(all, experts, false, 4), Dimension::dp);
+}
+
 TEST(Dimensions, ExpertGroupsBorrowRanksOfDataParallelism) {
   const Mesh experts{.dp_shard = 8, .ep = 4, .source = "card"};
   EXPECT_EQ(named("", {0, 1, 2, 3}, experts, 8).dimension, Dimension::ep);

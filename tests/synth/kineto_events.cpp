@@ -39,10 +39,14 @@ void KinetoEvents::launch(const Op& op, const OpPlace& place) {
       << ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"\n  },\n";
 }
 
+std::int64_t blocks_of(const Op& op) {
+  return op.instance >= 0 ? 24 : std::clamp<std::int64_t>(op.duration / 400, 1, 65'535);
+}
+
 void KinetoEvents::kernel_shape(const Op& op) {
   const KernelName& name = name_of(op.kernel);
   const bool communication = op.instance >= 0;
-  const std::int64_t blocks = communication ? 24 : std::clamp<std::int64_t>(op.duration / 400, 1, 65'535);
+  const std::int64_t blocks = blocks_of(op);
   const std::int64_t per_sm = blocks * 1'000'000 / 108;
   const auto micro = [&](std::int64_t value) {  // six decimals
     std::string digits = std::to_string(value % 1'000'000);

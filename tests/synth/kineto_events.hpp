@@ -57,6 +57,9 @@ class KinetoEvents {
   const bool whole_;
 };
 
+/// Blocks of the kernel's grid, by its length.
+std::int64_t blocks_of(const Op& op);
+
 /// "[0, 1, 2]"; cut as PyTorch cuts: thirty entries, then "...".
 template <class Integer>
 std::string list_text(const std::vector<Integer>& values, std::size_t limit = 30) {

@@ -4,6 +4,7 @@
 
 #include "kernel_names.hpp"
 #include "kineto_cpu.hpp"
+#include "kineto_events.hpp"
 #include "nsys_nccl.hpp"
 
 namespace synth {
@@ -117,11 +118,28 @@ class NsysFile {
       if (span.kind == Span::backward) text = "backward chunk " + chunk + " (phase1)";
       if (span.kind == Span::weight) text = "weight chunk";
       if (span.kind == Span::optimizer) text = "Optimizer.step#AdamW.step";
+      if (span.kind == Span::load) text = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+      if (span.kind == Span::gather || span.kind == Span::reduce) {
+        sharding(own, step, span, rank);
+        continue;
+      }
       if (text.empty()) continue;
       range(text, thread_of(rank, false),
             own.ops[step.first_op + static_cast<std::size_t>(span.first_op)].cpu_start - 1,
             own.ops[step.first_op + static_cast<std::size_t>(span.last_op)].cpu_end + 1);
     }
+  }
+
+  /// What FSDP says of itself when its annotations go to NVTX.
+  void sharding(const RankRun& own, const RankStep& step, const Span& span, int rank) {
+    if (job_.layout == Layout::megatron) return;
+    const std::string module = span.index >= 0    ? "layers." + std::to_string(span.index)
+                               : span.index == -1 ? "tok_embeddings"
+                                                  : "norm, output";
+    const Op& first = own.ops[step.first_op + static_cast<std::size_t>(span.first_op)];
+    range((span.kind == Span::gather ? "FSDP::all_gather (" : "FSDP::post_backward_reduce (") + module + ")",
+          thread_of(rank, on_autograd_thread(first)), first.cpu_start,
+          own.ops[step.first_op + static_cast<std::size_t>(span.last_op)].cpu_end);
   }
 
   /// layer%02d.stage{1..5}_{f,b}: attention and routing, dispatch, experts, combine, aggregation. Mixtures only.
@@ -209,7 +227,7 @@ class NsysFile {
            database_.string_id(short_kernel_name(full)),
            one,
            std::int64_t{name.registers},
-           std::int64_t{24},
+           blocks_of(op),
            one,
            one,
            std::int64_t{name.warps * 32},

@@ -1,0 +1,81 @@
+// Which process of an nsys export is which rank, by the order of trust, and what the
+// processes of one file know of the members of their communicators.
+#include <algorithm>
+#include <charconv>
+
+#include "parse/nsys_build.hpp"
+
+namespace ccl {
+
+void NsysBuild::environment(std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos) return;
+  static constexpr std::string_view known[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                               "PMIX_RANK", "PALS_RANKID", "WORLD_SIZE", "SLURM_NTASKS"};
+  const std::string_view name = assignment.substr(0, equals);
+  if (std::find(std::begin(known), std::end(known), name) == std::end(known)) return;
+  std::string_view value = assignment.substr(equals + 1);
+  if (value.starts_with('"')) value.remove_prefix(1);
+  std::int64_t number = -1;
+  if (std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc())
+    environment_.emplace(name, number);
+}
+
+void NsysBuild::name_mpi_ranks() {
+  for (const auto& [global_tid, name] : thread_names_) {
+    const auto found = strings_.find(name);
+    const auto owner = processes_.find(global_tid >> 24);
+    if (found == strings_.end() || owner == processes_.end()) continue;
+    constexpr std::string_view label = "MPI Rank ";
+    if (!found->second.starts_with(label)) continue;
+    const char* digits = found->second.data() + label.size();
+    std::from_chars(digits, found->second.data() + found->second.size(), owner->second.mpi_rank);
+  }
+}
+
+void NsysBuild::assign_ranks(std::vector<Process*>& ordered) {
+  std::int64_t world = environment_.contains("WORLD_SIZE")     ? environment_["WORLD_SIZE"]
+                       : environment_.contains("SLURM_NTASKS") ? environment_["SLURM_NTASKS"]
+                                                               : -1;
+  std::int64_t own_rank = -1;
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID"})
+    if (own_rank < 0 && environment_.contains(name)) own_rank = environment_[name];
+  bool guessed = false;
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    Process& owner = *ordered[i];
+    // The communicator over most ranks tells the rank; NCCL numbers smaller ones from 0 again.
+    std::int32_t comm_rank = -1, comm_size = -1;
+    for (const auto& [communicator, seat] : owner.seats)
+      if (seat.size > comm_size) comm_size = seat.size, comm_rank = seat.place;
+    std::int64_t rank = owner.labelled_rank;
+    if (rank < 0 && comm_size > 1) rank = comm_rank;
+    if (rank < 0 && ordered.size() == 1) rank = own_rank;
+    if (rank < 0) rank = owner.mpi_rank;
+    if (rank < 0 && ordered.size() > 1) {
+      rank = static_cast<std::int64_t>(i);  // by device; several processes can not share the number in a file name
+      guessed = true;
+    }
+    owner.trace.rank = RankId(static_cast<std::int32_t>(rank));
+    owner.trace.world_size = owner.labelled_world > 0 ? owner.labelled_world : comm_size > 1 ? comm_size : world;
+  }
+  if (guessed)
+    problems_.add({.code = Code::rank_guessed, .file = file_.shown,
+                   .detail = "ranks by device order of " + std::to_string(ordered.size()) + " processes"});
+}
+
+// Only the ranks of this file are known here; the rest of the members comes when all ranks have been read.
+void NsysBuild::place_members(const std::vector<Process*>& ordered) {
+  for (Process* owner : ordered)
+    for (std::size_t g = 0; g < owner->group_communicators.size(); ++g) {
+      const auto own = owner->seats.find(owner->group_communicators[g]);
+      if (own == owner->seats.end()) continue;
+      ProcessGroup& group = owner->trace.groups[g];
+      group.place = own->second.place;
+      for (const Process* other : ordered) {
+        const auto seat = other->seats.find(own->first);
+        group.places.push_back({other->trace.rank.value, seat == other->seats.end() ? -1 : seat->second.place});
+      }
+    }
+}
+
+}  // namespace ccl
