@@ -22,6 +22,7 @@ struct InputConfig {
   std::string training_config;              // --config: TorchTitan TOML or a card, told by content
   std::string megatron_args;                // a file, or the arguments themselves (text that starts with "--")
   std::string profile_mode = "auto";        // torch | nsys | auto
+  bool nsys_export = false;                 // run nsys export for reports without an export
 };
 
 struct OutputConfig {

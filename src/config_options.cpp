@@ -118,6 +118,13 @@ std::vector<Option> input_options() {
   };
   rank_from.get = [](const Config& c) { return Texts{c.input.rank_from_name ? "name" : "content"}; };
 
+  Option mode = described("--profile-mode", "profile_mode", "NAME",
+                          "read only 'torch' or only 'nsys' traces; default auto: all, of a rank in both torch");
+  mode.set = [](Request& r, const std::string& what, const Texts& t) {
+    r.config.input.profile_mode = to_choice(what, t.back(), {"torch", "nsys", "auto"});
+  };
+  mode.get = [](const Config& c) { return Texts{c.input.profile_mode}; };
+
   return {
       folders,
       job,
@@ -129,6 +136,10 @@ std::vector<Option> input_options() {
                   [](Config& c) -> auto& { return c.input.run; }),
       flag_option(described("--each-run", "each_run", "", "analyse every run, each into its own <stem>.<run>.h5"),
                   [](Config& c) -> auto& { return c.input.each_run; }),
+      mode,
+      flag_option(described("--nsys-export", "nsys_export", "",
+                            "export .nsys-rep files first with nsys (on PATH), each beside itself"),
+                  [](Config& c) -> auto& { return c.input.nsys_export; }),
       regex,
       rank_from,
       text_option(as_path(described("--host-map", "host_map", "FILE", "lines 'rank host': where each rank ran")),

@@ -43,8 +43,9 @@ std::string_view to_text(MatchRule v) {
   return name(names, v);
 }
 std::string_view to_text(RankSource v) {
-  static constexpr std::array<std::string_view, 6> names{"none",      "content",   "option",
-                                                         "file_name", "only_file", "name_after_clash"};
+  static constexpr std::array<std::string_view, 11> names{
+      "none",  "content",      "option",      "file_name",   "only_file",   "name_after_clash",
+      "label", "communicator", "environment", "thread_name", "device_order"};
   return name(names, v);
 }
 std::string_view to_text(HostSource v) {

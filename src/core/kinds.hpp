@@ -27,7 +27,10 @@ inline constexpr int dimension_count = 8;
 
 enum class LinkClass : std::uint8_t { unknown, intra, inter };
 enum class MatchRule : std::uint8_t { sequence, ordinal, aligned, pair };
-enum class RankSource : std::uint8_t { none, content, option, file_name, only_file, name_after_clash };
+enum class RankSource : std::uint8_t {
+  none, content, option, file_name, only_file, name_after_clash,
+  label, communicator, environment, thread_name, device_order  // kinds of content, of exports with many processes
+};
 enum class HostSource : std::uint8_t { unknown, option, content, file_name, block, card };
 enum class StepSource : std::uint8_t { marker, span };
 enum class TraceFormat : std::uint8_t {

@@ -26,7 +26,7 @@ enum class Code : std::uint16_t {
   inout_disagree, group_members_unknown, collective_unmatched, collective_incomplete, collective_suspect,
   matching_not_credible, clock_uncorrected, clock_and_duration_disagree, negative_duration, time_out_of_range,
   overlap_on_stream, card_invalid, card_disagrees, config_file_invalid, mfu_over_100, size_limit, not_read,
-  feature_off, rank_guessed, profiler_warning,
+  feature_off, rank_guessed, profiler_warning, two_profilers,
   count_  // not a code
 };
 inline constexpr std::size_t code_count = static_cast<std::size_t>(Code::count_);

@@ -126,6 +126,7 @@ struct RankTrace {
   std::int32_t file = -1;             // index into Input::files
   std::int32_t iteration = -1, replica = -1;
   RankId rank;                        // from content only; unknown when the file does not say
+  RankSource rank_source = RankSource::content;  // what in the content tells the rank
   std::int64_t world_size = -1;       // from content
   std::string host;                   // a host name in the content; empty otherwise
   std::string gpu;                    // name of the first GPU in the content

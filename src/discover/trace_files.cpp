@@ -4,11 +4,13 @@
 #include <map>
 #include <optional>
 #include <regex>
+#include <set>
 #include <vector>
 
 #include "discover/find_companions.hpp"
 #include "discover/host_map.hpp"
 #include "discover/names.hpp"
+#include "discover/nsys_export.hpp"
 #include "discover/pack_input.hpp"
 #include "discover/runs.hpp"
 #include "discover/sniff.hpp"
@@ -47,6 +49,7 @@ class Sieve {
   std::vector<Candidate> sift(const FileTree& tree) {
     const std::string lead = lead_of(tree.root);
     std::vector<Candidate> candidates;
+    for (const FoundFile& file : tree.files) paths_.insert(file.path);
     for (const FoundFile& file : tree.files) {
       if (file.bytes == 0) {
         if (has_trace_like_name(file.shown)) problems_.add(problem(Code::empty_file, file.shown));
@@ -119,10 +122,11 @@ class Sieve {
 
   void note_unknown(const FoundFile& file, const Sniffed& found) {
     ++others_[found.what];
-    if (found.what == "Nsight Systems report")
-      problems_.add(problem(Code::unknown_format, file.shown,
-                            "Nsight Systems report: export it with nsys export --type sqlite FILE"));
-    else if (is_packed(found.what))
+    if (found.what == "Nsight Systems report") {
+      if (paths_.contains(export_of(file.path))) return;  // it has been exported already
+      problems_.add(problem(Code::unknown_format, file.shown, "Nsight Systems report: " + export_advice(file.path) +
+                                                                  ", or run with --nsys-export where nsys is installed"));
+    } else if (is_packed(found.what))
       problems_.add(problem(Code::unknown_format, file.shown, found.what + ": unpack it first"));
     else if (has_trace_like_name(file.shown))
       problems_.add(problem(Code::unknown_format, file.shown, found.what));
@@ -139,6 +143,7 @@ class Sieve {
   const CanRead& can_read_;
   Problems& problems_;
   std::optional<std::regex> rank_regex_;
+  std::set<std::string> paths_;
   std::map<std::string, std::int64_t> others_;
   std::map<std::string, std::pair<std::string, std::int64_t>> unread_;  // what -> first file, how many
   std::map<std::int64_t, std::int64_t> world_sizes_;
@@ -156,7 +161,8 @@ std::string folders_text(const std::vector<std::string>& folders) {
     message += " (there is no file)";
   else
     message += " (found " + sieve.others() + ")";
-  message += sieve.saw_report()   ? " export reports with: nsys export --type sqlite FILE"
+  message += sieve.saw_report()   ? " export reports with: nsys export --type=sqlite --include-blobs=true "
+                                         "--include-json=true FILE, or add --nsys-export"
              : sieve.saw_packed() ? " unpack archives first"
              : sieve.saw_execution_trace()
                  ? " execution traces hold no times: give the folder with the Kineto traces of the same run"
@@ -175,7 +181,11 @@ std::int64_t guess_world_size(const Sieve& sieve, const std::vector<TraceFile>& 
 
 Input find_input(const Config& config, const CanRead& can_read, Problems& problems) {
   Sieve sieve(config, can_read, problems);
-  const FileTree tree = walk(config.input.folders, problems);
+  FileTree tree = walk(config.input.folders, problems);
+  if (config.input.nsys_export) {
+    Problems again;  // of the second walk: the first has named them
+    if (export_reports(tree, problems)) tree = walk(config.input.folders, again);
+  }
   std::vector<Candidate> candidates = sieve.sift(tree);
   if (candidates.empty()) fail_without_traces(config, tree, sieve);
   Input input;

@@ -11,6 +11,7 @@ void RankFacts::pack(ByteWriter& out) const {
   out.value(iteration);
   out.value(replica);
   out.value(rank);
+  out.value(rank_source);
   out.value(world_size);
   out.value(events_count);
   out.value(gpu_events_count);
@@ -44,6 +45,7 @@ RankFacts RankFacts::unpack(ByteReader& in) {
   f.iteration = in.value<std::int32_t>();
   f.replica = in.value<std::int32_t>();
   f.rank = in.value<RankId>();
+  f.rank_source = in.value<RankSource>();
   f.world_size = in.value<std::int64_t>();
   f.events_count = in.value<std::int64_t>();
   f.gpu_events_count = in.value<std::int64_t>();
@@ -77,6 +79,7 @@ RankFacts facts_of(const RankTrace& trace, std::int32_t local) {
   f.iteration = trace.iteration;
   f.replica = trace.replica;
   f.rank = trace.rank;
+  f.rank_source = trace.rank_source;
   f.world_size = trace.world_size;
   f.events_count = trace.events_count;
   f.gpu_events_count = static_cast<std::int64_t>(trace.events.size());

@@ -48,7 +48,7 @@ Claim claim_of(RankFacts facts, const Input& input, bool name_first) {
   const bool name_tells = file.rank_in_name >= 0;
   if (facts.rank.known() && !(name_first && name_tells)) {
     claim.rank = facts.rank;
-    claim.source = RankSource::content;
+    claim.source = facts.rank_source;
   } else if (name_tells) {
     claim.rank = RankId(file.rank_in_name);
     claim.source = by_name;
@@ -61,6 +61,48 @@ bool identical(const RankFacts& a, const RankFacts& b, const Input& input) {
   return a.fingerprint == b.fingerprint && a.events_count == b.events_count &&
          a.gpu_events_count == b.gpu_events_count && file_of(a, input).bytes == file_of(b, input).bytes &&
          file_of(a, input).gzip == file_of(b, input).gzip;
+}
+
+bool is_nsys(TraceFormat format) {
+  return format == TraceFormat::nsys_sqlite || format == TraceFormat::nsys_jsonlines;
+}
+
+/// Of a rank that both profilers recorded, only PyTorch's trace stays: it says more of each collective. Exports lie
+/// beside the iteration folders as often as in them, so one without an iteration stands for all.
+void drop_second_profiler(std::vector<RankFacts>& facts, const Input& input, bool name_first, Ranks& ranks,
+                          Problems& problems) {
+  std::set<std::tuple<std::int32_t, std::int32_t, RankId>> torch;
+  constexpr std::int32_t any = INT32_MIN;
+  for (const RankFacts& f : facts) {
+    if (is_nsys(file_of(f, input).format)) continue;
+    const RankId rank = claim_of(f, input, name_first).rank;
+    torch.insert({f.iteration, f.replica, rank});
+    torch.insert({any, f.replica, rank});
+  }
+  std::vector<RankFacts> kept;
+  std::map<std::pair<std::int32_t, std::string>, std::vector<std::int32_t>> dropped;  // by file
+  for (RankFacts& f : facts) {
+    const RankId rank = claim_of(f, input, name_first).rank;
+    const bool both = is_nsys(file_of(f, input).format) && rank.known() &&
+                      torch.contains({f.iteration < 0 ? any : f.iteration, f.replica, rank});
+    if (!both) {
+      kept.push_back(std::move(f));
+      continue;
+    }
+    dropped[{f.iteration, file_of(f, input).shown}].push_back(rank.value);
+    ranks.left_out.push_back(std::move(f));
+  }
+  facts = std::move(kept);
+  for (auto& [file, numbers] : dropped) {
+    std::sort(numbers.begin(), numbers.end());
+    Problem p;
+    p.code = Code::two_profilers;
+    p.iteration = file.first;
+    p.file = file.second;
+    p.count = static_cast<std::int64_t>(numbers.size());
+    p.detail = (numbers.size() == 1 ? "rank " : "ranks ") + ranges_text(numbers) + " of it left out";
+    problems.add(std::move(p));
+  }
 }
 
 /// Traces of one (iteration, replica), in natural order of their files.
@@ -181,6 +223,7 @@ void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const
   std::sort(facts.begin(), facts.end(), [](const RankFacts& a, const RankFacts& b) {
     return std::tie(a.file, a.rank, a.local, a.worker) < std::tie(b.file, b.rank, b.local, b.worker);
   });
+  drop_second_profiler(facts, input, config.input.rank_from_name, ranks, problems);
   ranks.world_size = vote_world_size(facts);
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Claim>> groups;
   for (RankFacts& f : facts) {

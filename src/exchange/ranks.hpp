@@ -22,6 +22,7 @@ struct RankFacts {
   std::int32_t file = -1;
   std::int32_t iteration = -1, replica = -1;
   RankId rank;                             // from content
+  RankSource rank_source = RankSource::content;
   std::int64_t world_size = -1;
   std::int64_t events_count = 0, gpu_events_count = 0, outside_events_count = 0, lost_events_count = 0;
   std::int64_t first_ns = absent_ns, last_ns = absent_ns;  // first GPU start, last GPU end, trace clock

@@ -122,6 +122,8 @@ class NsysBuild {
   void add_call(Process& process, Collective& into, const Range& call);
   void settle_exchange(Process& process, Collective& into, const std::vector<const Range*>& calls);
   void name_mpi_ranks();
+  static Seat largest_seat(const Process& process);
+  static bool largest_communicators_differ(const std::vector<Process*>& ordered);
   void assign_ranks(std::vector<Process*>& ordered);
   void place_members(const std::vector<Process*>& ordered);
   void hand_over(Process& process, const TraceSink& sink);

@@ -2,6 +2,7 @@
 // processes of one file know of the members of their communicators.
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "parse/nsys_build.hpp"
 
@@ -41,26 +42,48 @@ void NsysBuild::assign_ranks(std::vector<Process*>& ordered) {
   for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID"})
     if (own_rank < 0 && environment_.contains(name)) own_rank = environment_[name];
   bool guessed = false;
+  const bool communicators_tell = largest_communicators_differ(ordered);
   for (std::size_t i = 0; i < ordered.size(); ++i) {
     Process& owner = *ordered[i];
-    // The communicator over most ranks tells the rank; NCCL numbers smaller ones from 0 again.
-    std::int32_t comm_rank = -1, comm_size = -1;
-    for (const auto& [communicator, seat] : owner.seats)
-      if (seat.size > comm_size) comm_size = seat.size, comm_rank = seat.place;
-    std::int64_t rank = owner.labelled_rank;
-    if (rank < 0 && comm_size > 1) rank = comm_rank;
-    if (rank < 0 && ordered.size() == 1) rank = own_rank;
-    if (rank < 0) rank = owner.mpi_rank;
-    if (rank < 0 && ordered.size() > 1) {
-      rank = static_cast<std::int64_t>(i);  // by device; several processes can not share the number in a file name
+    const Seat seat = largest_seat(owner);
+    RankTrace& trace = owner.trace;
+    const auto take = [&](std::int64_t rank, RankSource source) {
+      if (trace.rank.known() || rank < 0) return;
+      trace.rank = RankId(static_cast<std::int32_t>(rank));
+      trace.rank_source = source;
+    };
+    take(owner.labelled_rank, RankSource::label);
+    if (seat.size > 1 && communicators_tell) take(seat.place, RankSource::communicator);
+    if (ordered.size() == 1) take(own_rank, RankSource::environment);
+    take(owner.mpi_rank, RankSource::thread_name);
+    // Several processes can not share the number in a file name.
+    if (ordered.size() > 1 && !trace.rank.known()) {
+      take(static_cast<std::int64_t>(i), RankSource::device_order);
       guessed = true;
     }
-    owner.trace.rank = RankId(static_cast<std::int32_t>(rank));
-    owner.trace.world_size = owner.labelled_world > 0 ? owner.labelled_world : comm_size > 1 ? comm_size : world;
+    trace.world_size = owner.labelled_world > 0 ? owner.labelled_world : seat.size > 1 ? seat.size : world;
   }
   if (guessed)
     problems_.add({.code = Code::rank_guessed, .file = file_.shown,
                    .detail = "ranks by device order of " + std::to_string(ordered.size()) + " processes"});
+  if (processless_ && !ordered.empty())
+    problems_.add({.code = Code::rank_guessed, .file = file_.shown,
+                   .detail = "its tables have no process column: all of it counts as one rank"});
+}
+
+// The communicator over most ranks is taken for the world: NCCL numbers smaller ones from 0 again.
+NsysBuild::Seat NsysBuild::largest_seat(const Process& process) {
+  Seat largest;
+  for (const auto& [communicator, seat] : process.seats)
+    if (seat.size > largest.size) largest = seat;
+  return largest;
+}
+
+// Captures that began after the world was set up may hold small communicators only.
+bool NsysBuild::largest_communicators_differ(const std::vector<Process*>& ordered) {
+  std::set<std::int32_t> places;
+  return std::all_of(ordered.begin(), ordered.end(),
+                     [&](const Process* p) { return places.insert(largest_seat(*p).place).second; });
 }
 
 // Only the ranks of this file are known here; the rest of the members comes when all ranks have been read.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "discover/nsys_export.hpp"
 #include "temp_tree.hpp"
 
 namespace ccl {
@@ -77,7 +78,8 @@ TEST(TraceFiles, OtherFilesAreNamedOncePerReason) {
     if (p.code == Code::unknown_format) rows.push_back(p.file + ": " + p.detail + " #" + std::to_string(p.count));
   EXPECT_THAT(rows,
               ElementsAre("config.json: other JSON #1", "et_0.json: execution trace: not read by this version #2",
-                          "node.nsys-rep: Nsight Systems report: export it with nsys export --type sqlite FILE #1"));
+                          "node.nsys-rep: Nsight Systems report: " + export_advice("node.nsys-rep") +
+                              ", or run with --nsys-export where nsys is installed #1"));
 }
 
 TEST(TraceFiles, MoreThanOneRunNeedsAChoice) {
@@ -167,7 +169,7 @@ TEST(TraceFiles, NothingUsableIsOneLine) {
   EXPECT_THAT(message, HasSubstr("(found 2 x PDF, 1 x other JSON)"));
   EXPECT_EQ(message.find('\n'), std::string::npos);
   tree.add("n0.nsys-rep", "x");
-  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("nsys export --type sqlite"));
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("nsys export --type=sqlite"));
 }
 
 TEST(TraceFiles, ProfileModeLeavesTheOtherKindOut) {

@@ -21,7 +21,7 @@ JOBS = {
 }
 # Columns that say what only one of the profilers records, by table ("" = everywhere).
 NOT_RECORDED = {
-    "": {"dtype", "sequence", "match", "host", "host_source"},
+    "": {"dtype", "sequence", "match", "host", "host_source", "rank_source"},
     "ranks": {"file", "format", "file_bytes", "events_count"},
     "process_groups": {"name", "description", "dimension_source"},
     "metrics/sm/rows": {"compute_rated_ns", "compute_occupied_ns", "compute_occupancy_ratio", "all_rated_ns",
@@ -132,6 +132,28 @@ class SameJobTest(unittest.TestCase):
             self.assertNotEqual(row["compute_occupancy_ratio"], row["compute_occupancy_ratio"])
         for row in nsys.table("/collectives/instances"):
             self.assertEqual((row["dtype"], row["sequence"]), ("untyped", -1))
+
+
+    def test_folder_with_both(self):
+        kineto, nsys = (Folder("--plain", "--mb-per-rank", "0", "--format", form, "--steps", "2")
+                        for form in ("kineto", "nsys"))
+        for folder in (kineto, nsys):
+            self.addCleanup(folder.remove)
+        alone = content_rows(kineto.analyze()), content_rows(nsys.analyze())
+        for name in os.listdir(nsys.traces):
+            if name.endswith(".sqlite"):
+                shutil.copy(os.path.join(nsys.traces, name), kineto.traces)
+        both = kineto.analyze()
+        self.assertEqual(both.warnings()["two_profilers"], 8)
+        for mode, expected in (("auto", alone[0]), ("torch", alone[0]), ("nsys", alone[1])):
+            with self.subTest(mode):
+                output = kineto.analyze(options=("--profile-mode", mode))
+                self.assertEqual(content_rows(output), expected)
+                self.assertEqual("two_profilers" in output.warnings(), mode == "auto")
+
+
+def content_rows(output):
+    return [output.table(f"/metrics/{name}/rows") for name in ("iter_time", "comm_comp_overlap", "straggler_lag")]
 
 
 def add_job(name, options, left_out):

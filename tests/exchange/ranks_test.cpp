@@ -41,6 +41,21 @@ TEST(Ranks, NameFirstWhenAskedFor) {
   EXPECT_EQ(ranks.entries[0].source, RankSource::content);
 }
 
+TEST(Ranks, OfTwoProfilersOfOneRankThatOfPyTorchIsUsed) {
+  RankBuilder b;
+  b.add("iteration_3/rank0.json", 0, 2, 0).iteration = 3;
+  b.add("node0.sqlite", 0, 2).rank_source = RankSource::label;
+  b.add("node0.sqlite", 1, 2).rank_source = RankSource::label;
+  for (const std::size_t i : {1U, 2U}) b.input.files[i].format = TraceFormat::nsys_sqlite;
+  const Ranks ranks = b.resolve();
+  ASSERT_EQ(ranks.entries.size(), 2U);  // rank 1 is in the export alone
+  EXPECT_EQ(ranks.entries[0].rank, RankId(1));
+  EXPECT_EQ(ranks.entries[0].source, RankSource::label);
+  EXPECT_EQ(ranks.entries[1].iteration, 3);
+  ASSERT_EQ(b.problems.count(Code::two_profilers), 1);
+  EXPECT_EQ(b.problems.rows()[0].detail, "rank 0 of it left out");
+}
+
 TEST(Ranks, OnlyFileIsRankZeroPerIteration) {
   RankBuilder b;
   b.add("iteration_1/trace.json", -1).iteration = 1;

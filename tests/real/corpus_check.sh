@@ -3,7 +3,7 @@
 corpus=${CCL_CORPUS:-$2}
 [ -d "$corpus/expected" ] || { echo "skipped: no real traces at $corpus (set CCL_CORPUS)"; exit 77; }
 for python in /usr/bin/python3 python3; do
-  "$python" -c 'import h5py' 2>/dev/null && exec "$python" "$(dirname "$0")/corpus_check.py" "$1" "$corpus" "$3"
+  "$python" -c 'import h5py' 2>/dev/null && exec "$python" "$(dirname "$0")/${CHECK:-corpus_check.py}" "$1" "$corpus" "$3"
 done
 echo "skipped: no Python with h5py (install python3-h5py)"
 exit 77
