@@ -1,5 +1,5 @@
-// What a PyTorch memory snapshot says of each device: state at the dump and peaks by replay of the trace ring.
-// In: one pickle file. Out: numbers in bytes, per device. Definitions: metric-definitions 5.3; decisions, Memory peak.
+// What a PyTorch memory snapshot says of each device. In: one pickle file of any size, read in windows. Out: numbers in
+// bytes, per device. Memory: 32 bytes per trace entry and block and 8 per object that the pickle numbers, all bounded.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,15 +8,11 @@
 #include "core/problems.hpp"
 #include "core/progress.hpp"
 #include "discover/discover.hpp"
-#include "parse/pickle_reader.hpp"
 
 namespace ccl {
 
 /// Devices with segments or trace entries, ascending. Empty and a Problem when the file is no usable snapshot.
 std::vector<DeviceMemory> read_memory_snapshot(const TraceFile& file, std::int64_t window_bytes, Problems& problems,
                                                Progress& progress);
-
-/// The same for a pickle at hand.
-std::vector<DeviceMemory> memory_of(const Pickle& snapshot);
 
 }  // namespace ccl

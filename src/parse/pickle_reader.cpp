@@ -1,6 +1,6 @@
 #include "parse/pickle_reader.hpp"
 
-#include <cstring>
+#include <deque>
 #include <utility>
 
 namespace ccl {
@@ -8,6 +8,7 @@ namespace {
 
 struct Stop {
   std::string why;
+  bool refused = false;
 };
 
 /// Opcodes that import, call or build; none of them is ever carried out.
@@ -34,9 +35,9 @@ const char* name_of_refused(unsigned char opcode) {
 
 class Machine {
  public:
-  Machine(ByteSource& source, const KeepKey& keep, const PickleLimits& limits, Pickle& out,
+  Machine(ByteSource& source, PickleConsumer& consumer, const PickleLimits& limits, Pickle& out,
           const std::function<bool(std::int64_t)>& progress)
-      : source_(source), keep_(keep), limits_(limits), out_(out), progress_(progress) {}
+      : source_(source), consumer_(consumer), limits_(limits), out_(out), progress_(progress) {}
 
   PickleFailure run() {
     try {
@@ -45,12 +46,19 @@ class Machine {
       for (opcode_at_ = offset(); step(byte()); opcode_at_ = offset()) {
       }
     } catch (const Stop& stop) {
-      return {stop.why, opcode_at_};
+      return {stop.why, opcode_at_, stop.refused};
     }
     return {};
   }
 
  private:
+  static constexpr std::uint64_t number_mask = (std::uint64_t{1} << 56) - 1;
+  struct Slot {
+    std::int64_t memo = -1;
+    bool finished = false;
+    PickleValue result;
+  };
+
   std::int64_t offset() const { return window_offset_ + static_cast<std::int64_t>(at_); }
 
   const char* take(std::size_t bytes) {
@@ -84,18 +92,64 @@ class Machine {
     stack_.pop_back();
     return value;
   }
+  bool is_container(PickleValue value) const {
+    return value.type == PickleType::list || value.type == PickleType::dict || value.type == PickleType::tuple;
+  }
+  PickleContainer& content(PickleValue value) { return out_.containers[static_cast<std::size_t>(value.number)]; }
+
   void push_object(PickleType type) {
-    if (static_cast<std::int64_t>(out_.objects.size()) >= limits_.objects) throw Stop{"objects exceed the limit"};
-    push(type, static_cast<std::int64_t>(out_.objects.size()));
-    out_.objects.emplace_back();
+    std::size_t place = out_.containers.size();
+    if (!free_.empty()) {
+      place = free_.back();
+      free_.pop_back();
+      slots_[place] = {};
+    } else {
+      if (static_cast<std::int64_t>(place) >= limits_.objects) throw Stop{"objects exceed the limit"};
+      out_.containers.emplace_back();
+      slots_.emplace_back();
+    }
+    push(type, static_cast<std::int64_t>(place));
   }
-  void add_item(std::vector<PickleValue>& to, PickleValue value) {
-    if (++items_ > limits_.items) throw Stop{"items exceed the limit"};
-    to.push_back(value);
+  void add_item(PickleContainer& to, PickleValue value) {
+    if (value.type == PickleType::record && to.items.empty() &&
+        (to.records_count == 0 || value.number == to.first_record + to.records_count)) {
+      if (to.records_count++ == 0) to.first_record = value.number;
+      return;
+    }
+    // The run of records ends here: from now on they are items like others.
+    if (++items_ > limits_.items || (items_ += to.records_count) > limits_.items) throw Stop{"items exceed the limit"};
+    for (; to.records_count > 0; --to.records_count) to.items.push_back({PickleType::record, to.first_record++});
+    to.items.push_back(value);
   }
-  std::vector<PickleValue>& container(PickleType type) {
-    if (stack_.empty() || stack_.back().type != type) throw Stop{"a container is missing on its stack"};
-    return out_.objects[static_cast<std::size_t>(stack_.back().number)];
+  /// The container on the stack that is to be added to.
+  PickleContainer& open_container(std::size_t at, PickleType type) {
+    if (at >= stack_.size() || stack_[at].type != type) throw Stop{"a container is missing on its stack"};
+    if (slots_[static_cast<std::size_t>(stack_[at].number)].finished) throw Stop{"an object holds itself"};
+    return content(stack_[at]);
+  }
+
+  /// What stands for a value once nothing is added to it any more.
+  PickleValue finish(PickleValue value) {
+    if (!is_container(value)) return value;
+    Slot& slot = slots_[static_cast<std::size_t>(value.number)];
+    if (!slot.finished) {
+      slot.finished = true;
+      slot.result = consumer_.finished(value, content(value));
+      if (slot.memo >= 0) memo_[static_cast<std::size_t>(slot.memo)] = packed(slot.result);
+    }
+    return slot.result;
+  }
+  /// The same for a value that leaves the stack; its place is free if the consumer did not keep it.
+  PickleValue consume(PickleValue value) {
+    const PickleValue result = finish(value);
+    if (!is_container(value) || result == value) return result;
+    PickleContainer& old = content(value);
+    items_ -= static_cast<std::int64_t>(old.items.size());
+    if (old.items.capacity() > 4096) old.items = {};
+    old.items.clear();
+    old.records_count = 0;
+    free_.push_back(static_cast<std::uint32_t>(value.number));
+    return result;
   }
 
   void text(std::uint64_t bytes) {
@@ -117,17 +171,29 @@ class Machine {
     push(PickleType::integer, static_cast<std::int64_t>(value));
   }
 
+  static std::uint64_t packed(PickleValue value) {
+    return static_cast<std::uint64_t>(value.type) << 56 | (static_cast<std::uint64_t>(value.number) & number_mask);
+  }
   void memoize(std::uint64_t index) {
     if (stack_.empty() || stack_.back().type == PickleType::mark) throw Stop{"its stack runs empty"};
     if (index >= static_cast<std::uint64_t>(limits_.memo)) throw Stop{"its memo exceeds the limit"};
     // Writers number without gaps; a far index would cost memory without content.
     if (index > memo_.size()) throw Stop{"its memo has a gap"};
-    if (index == memo_.size()) memo_.emplace_back();
-    memo_[static_cast<std::size_t>(index)] = stack_.back();
+    if (index < memo_.size()) throw Stop{"its memo is written twice"};
+    const PickleValue value = stack_.back();
+    if (value.number < 0 || static_cast<std::uint64_t>(value.number) > number_mask)
+      throw Stop{"its memo holds a large number"};
+    if (is_container(value)) {
+      Slot& slot = slots_[static_cast<std::size_t>(value.number)];
+      if (slot.memo >= 0) throw Stop{"an object is stored twice"};
+      slot.memo = static_cast<std::int64_t>(index);
+    }
+    memo_.push_back(packed(value));
   }
   void recall(std::uint64_t index) {
     if (index >= memo_.size()) throw Stop{"it refers to an object that was never stored"};
-    push(memo_[static_cast<std::size_t>(index)]);
+    const std::uint64_t stored = memo_[static_cast<std::size_t>(index)];
+    push(finish({static_cast<PickleType>(stored >> 56), static_cast<std::int64_t>(stored & number_mask)}));
   }
 
   std::size_t last_mark() const {
@@ -135,40 +201,42 @@ class Machine {
       if (stack_[i].type == PickleType::mark) return i;
     throw Stop{"a mark is missing on its stack"};
   }
-  void set_item(std::vector<PickleValue>& dict, PickleValue key, PickleValue value) {
-    if (key.type != PickleType::text || !keep_(out_.text(key))) return;
+  void set_item(PickleContainer& dict, PickleValue key, PickleValue value) {
+    const PickleValue kept = consume(value);
+    key = consume(key);
+    if (key.type != PickleType::text || !consumer_.wants(static_cast<std::uint32_t>(key.number))) return;
     add_item(dict, key);
-    add_item(dict, value);
+    add_item(dict, kept);
   }
   void append_marked() {
     const std::size_t mark = last_mark();
-    const std::vector<PickleValue> values(stack_.begin() + static_cast<std::ptrdiff_t>(mark) + 1, stack_.end());
+    PickleContainer& list = open_container(mark - 1, PickleType::list);
+    for (std::size_t i = mark + 1; i < stack_.size(); ++i) add_item(list, consume(stack_[i]));
     stack_.resize(mark);
-    std::vector<PickleValue>& list = container(PickleType::list);
-    for (const PickleValue value : values) add_item(list, value);
   }
   void set_marked() {
     const std::size_t mark = last_mark();
-    const std::vector<PickleValue> values(stack_.begin() + static_cast<std::ptrdiff_t>(mark) + 1, stack_.end());
+    if ((stack_.size() - mark) % 2 == 0) throw Stop{"a key has no value"};
+    PickleContainer& dict = open_container(mark - 1, PickleType::dict);
+    for (std::size_t i = mark + 1; i < stack_.size(); i += 2) set_item(dict, stack_[i], stack_[i + 1]);
     stack_.resize(mark);
-    if (values.size() % 2 != 0) throw Stop{"a key has no value"};
-    std::vector<PickleValue>& dict = container(PickleType::dict);
-    for (std::size_t i = 0; i < values.size(); i += 2) set_item(dict, values[i], values[i + 1]);
   }
   void tuple(std::size_t size) {
     if (stack_.size() < size) throw Stop{"its stack runs empty"};
-    const std::vector<PickleValue> values(stack_.end() - static_cast<std::ptrdiff_t>(size), stack_.end());
-    for (const PickleValue value : values)
-      if (value.type == PickleType::mark) throw Stop{"its stack runs empty"};
-    stack_.resize(stack_.size() - size);
+    const std::size_t first = stack_.size() - size;
+    for (std::size_t i = first; i < stack_.size(); ++i)
+      if (stack_[i].type == PickleType::mark) throw Stop{"its stack runs empty"};
     push_object(PickleType::tuple);
-    for (const PickleValue value : values) add_item(out_.objects.back(), value);
+    const PickleValue made = pop();
+    for (std::size_t i = first; i < stack_.size(); ++i) add_item(content(made), consume(stack_[i]));
+    stack_.resize(first);
+    push(made);
   }
 
   /// False at STOP.
   bool step(unsigned opcode) {
     switch (opcode) {
-      case '.': out_.root = pop(); return false;
+      case '.': out_.root = consume(pop()); return false;
       case 0x95: take(8); return true;  // FRAME: only a hint of how much to read ahead
       case '(': push(PickleType::mark, 0); return true;
       case 'N': push(PickleType::none, 0); return true;
@@ -199,14 +267,14 @@ class Machine {
         return true;
       }
       case 'a': {
-        const PickleValue value = pop();
-        add_item(container(PickleType::list), value);
+        const PickleValue value = consume(pop());
+        add_item(open_container(stack_.size() - 1, PickleType::list), value);
         return true;
       }
       case 'e': append_marked(); return true;
       case 's': {
         const PickleValue value = pop(), key = pop();
-        set_item(container(PickleType::dict), key, value);
+        set_item(open_container(stack_.size() - 1, PickleType::dict), key, value);
         return true;
       }
       case 'u': set_marked(); return true;
@@ -218,19 +286,22 @@ class Machine {
       default: break;
     }
     if (const char* name = name_of_refused(static_cast<unsigned char>(opcode)))
-      throw Stop{std::string("opcode ") + name + " would run code and is refused"};
+      throw Stop{std::string("opcode ") + name + " would run code and is refused", true};
     throw Stop{"opcode " + std::to_string(opcode) + " does not occur in memory snapshots"};
   }
 
   ByteSource& source_;
-  const KeepKey& keep_;
+  PickleConsumer& consumer_;
   const PickleLimits& limits_;
   Pickle& out_;
   const std::function<bool(std::int64_t)>& progress_;
   std::size_t at_ = 0;
   std::int64_t window_offset_ = 0, opcode_at_ = 0, items_ = 0;
   std::int64_t all_text_bytes_ = 0;
-  std::vector<PickleValue> stack_, memo_;
+  std::vector<PickleValue> stack_;
+  std::vector<Slot> slots_;          // parallel to the containers
+  std::vector<std::uint32_t> free_;  // containers to be used again
+  std::deque<std::uint64_t> memo_;   // grows without copies: it is the largest table
 };
 
 }  // namespace
@@ -239,7 +310,7 @@ const std::vector<PickleValue>& Pickle::items(PickleValue value) const {
   static const std::vector<PickleValue> none;
   const bool container =
       value.type == PickleType::list || value.type == PickleType::dict || value.type == PickleType::tuple;
-  return container ? objects[static_cast<std::size_t>(value.number)] : none;
+  return container ? containers[static_cast<std::size_t>(value.number)].items : none;
 }
 
 PickleValue Pickle::at(PickleValue dict, std::string_view key) const {
@@ -255,9 +326,9 @@ std::string_view Pickle::text(PickleValue value) const {
   return value.type == PickleType::text ? texts.text(static_cast<std::uint32_t>(value.number)) : std::string_view();
 }
 
-PickleFailure read_pickle(ByteSource& source, const KeepKey& keep, const PickleLimits& limits, Pickle& out,
+PickleFailure read_pickle(ByteSource& source, PickleConsumer& consumer, const PickleLimits& limits, Pickle& out,
                           const std::function<bool(std::int64_t)>& progress) {
-  return Machine(source, keep, limits, out, progress).run();
+  return Machine(source, consumer, limits, out, progress).run();
 }
 
 }  // namespace ccl

@@ -161,6 +161,7 @@ def check_memory(corpus, work, program, expected):
             continue
         with h5py.File(output) as file:
             found, pools = rows(file, "metrics/memory/rows"), rows(file, "metrics/memory/by_pool")
+            top = rows(file, "metrics/memory/top")
         check.equal(f"{want['file']} rows", len(found), len(want["devices"]))
         row, segments, device = found[0], want["segments"], want["devices"]["0"]
         pairs = {"segments_count": segments["count"], "blocks_count": want["blocks"]["count"],
@@ -175,6 +176,9 @@ def check_memory(corpus, work, program, expected):
         pairs["segment_allocations_count"] = device["actions"].get("segment_alloc", {"count": 0})["count"]
         for column, value in pairs.items():
             check.equal(f"{want['file']} {column}", row[column], value)
+        sites = {f"{r['source']}:{r['line']}:{r['function']}" if r["source"] else "": r["at_end_bytes"] for r in top}
+        for site, size in want["top_live"] if top else []:
+            check.equal(f"{want['file']} held by {site}", sites.get(site), size)
         check.equal(f"{want['file']} inactive", sum(r["inactive_bytes"] for r in pools),
                     want["blocks"]["inactive_in_segments"])
         check.equal(f"{want['file']} largest inactive", max(r["largest_inactive_bytes"] for r in pools),
