@@ -46,6 +46,7 @@ constexpr MakeMetric registered[] = {
     comm_comp_overlap,
     pipeline_bubble,
     gpu_utilization,
+    memory,
     coll_call_num,
     traffic_distribution,
     communication,
@@ -63,7 +64,6 @@ constexpr MakeMetric registered[] = {
     hardware_saturation,
     blocking_comm,
     efficiency,
-    memory,
     timeline,
 };
 // clang-format on

@@ -47,6 +47,9 @@ struct Job {
   bool gzip = false;
   double megabytes_per_rank = 0;  // of plain text; 0 = as it comes
   int repeat = 1;                 // the simulated steps are written this many times, shifted
+  bool memory = false;            // every rank dumps a memory snapshot at the end
+  std::size_t memory_ring = 0;    // entries its history holds; 0 = all
+  int memory_oom_rank = -1;       // the rank that runs out of memory
   bool full_truth = true;         // truth.json lists every collective and kernel
 
   /// Pipeline depth seen by the micro-batches: ranks times virtual stages (one where there is no pipeline).

@@ -10,6 +10,7 @@
 #include "nsys_file.hpp"
 #include "options.hpp"
 #include "simulate.hpp"
+#include "snapshot.hpp"
 #include "truth.hpp"
 
 namespace {
@@ -56,6 +57,10 @@ int make_traces(const Options& options) {
   write_companions(job);
   const std::int64_t bytes =
       job.format == Format::nsys ? write_exports(job, topology, run) : write_traces(job, topology, run);
+  if (job.memory)
+    for (int rank = 0; rank < job.mesh.world(); ++rank)
+      if (!is_missing(job.faults, rank))
+        write_snapshot(simulate_memory(job, run.ranks[static_cast<std::size_t>(rank)], rank), snapshot_path(job, rank));
   const std::string truth = options.truth.empty() ? job.output + "/truth.json" : options.truth;
   write_truth(job, topology, run, truth);
   std::size_t operations = 0;
@@ -92,6 +97,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     resolve(options);
+    if (!options.big_snapshot.empty()) {
+      const std::int64_t bytes = write_big_snapshot(options.big_snapshot, options.big_gigabytes * 1e9);
+      std::printf("%s: %.3f GB\n", options.big_snapshot.c_str(), static_cast<double>(bytes) / 1e9);
+      return 0;
+    }
     return options.big_file.empty() ? make_traces(options) : make_big_file(options);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;

@@ -85,8 +85,14 @@ void describe_options(CLI::App& app, Options& o) {
   folder->add_option("-o,--output", o.output, "folder to write");
   folder->add_option("--big", o.big_file,
                      "instead: one large trace file, rank 0 of the preset, without truth (preset: node)");
+  folder->add_option("--big-snapshot", o.big_snapshot, "instead: one large memory snapshot");
   folder->require_option(1);
-  app.add_option("--gb", o.big_gigabytes, "text in the --big file, in GB")->capture_default_str()->group("Files");
+  app.add_flag("--memory", o.memory, "a memory snapshot of every rank")->group("Files");
+  app.add_option("--memory-ring", o.memory_ring, "entries its history holds")->group("Files");
+  app.add_option("--memory-oom", o.memory_oom, "the rank that runs out of memory")->group("Files");
+  app.add_option("--gb", o.big_gigabytes, "bytes in the --big file or snapshot, in GB")
+      ->capture_default_str()
+      ->group("Files");
   app.add_option("--truth", o.truth, "where truth.json goes (default: in the folder)")->group("Files");
   app.add_option("--mb-per-rank", o.mb_per_rank, "text per rank and repeat, filled up with CPU events")->group("Files");
   app.add_option("--repeat", o.repeat, "write the simulated steps this many times, shifted")->group("Files");
@@ -114,6 +120,8 @@ void resolve(Options& o) {
   if (o.clock_offset_us) job.clock_offset_ns = static_cast<std::int64_t>(*o.clock_offset_us * 1000);
   if (o.clock_drift_ppm) job.clock_drift_ppb = static_cast<std::int64_t>(*o.clock_drift_ppm * 1000);
   if (o.end_skew_us) job.end_skew_ns = static_cast<std::int64_t>(*o.end_skew_us * 1000);
+  over(o.memory_ring, job.memory_ring), over(o.memory_oom, job.memory_oom_rank);
+  job.memory = o.memory;
   job.recompute |= o.recompute;
   job.fine_kernels = (job.fine_kernels || o.fine) && !o.coarse;
   job.gzip = (job.gzip || o.gzip) && !o.plain;

@@ -6,6 +6,7 @@
 #include "kernel_names.hpp"
 #include "kineto_events.hpp"
 #include "simulate.hpp"
+#include "snapshot.hpp"
 #include "text_file.hpp"
 #include "truth_values.hpp"
 
@@ -61,6 +62,7 @@ class TruthWriter {
     periods();
     pipelines();
     passes();
+    memory();
     kernels();
     out_ << "\n}\n";
   }
@@ -273,6 +275,40 @@ class TruthWriter {
               rank, number, number == job_.first_step ? "prefill" : "decode",
               clock.file_ns(own.ops[step.first_op + static_cast<std::size_t>(own.spans[s].first_op)].cpu_start - 1),
               clock.file_ns(own.ops[step.first_op + static_cast<std::size_t>(own.spans[s].last_op)].cpu_end + 1));
+    });
+  }
+
+  void memory() {
+    if (!job_.memory) return;
+    std::vector<RankMemory> ranks;
+    for (int rank = 0; rank < job_.mesh.world(); ++rank)
+      ranks.push_back(simulate_memory(job_, run_.ranks[static_cast<std::size_t>(rank)], rank));
+    const auto each = [&](auto&& call) {
+      for (int rank = 0; rank < job_.mesh.world(); ++rank)
+        if (!is_missing(job_.faults, rank)) call(rank, ranks[static_cast<std::size_t>(rank)]);
+    };
+    {
+      Table table(out_, "memory",
+                  R"(["rank","active","requested","reserved","peak_active","peak_requested","peak_reserved","peak_us",)"
+                  R"("entries","segments","out_of_memory"])");
+      each([&](int rank, const RankMemory& m) {
+        const MemoryPeaks peaks = peaks_of(m);
+        table.row(rank, m.allocator.active(), m.allocator.requested(), m.allocator.reserved(), peaks.active,
+                  peaks.requested, peaks.reserved, peaks.time_us, m.allocator.history().size() - m.first_entry,
+                  m.allocator.segments().size(), rank == job_.memory_oom_rank ? 1 : 0);
+      });
+    }
+    if (job_.memory_ring > 0) return;
+    {
+      Table table(out_, "memory_steps", R"(["rank","step","first_us","last_us","peak_active"])");
+      each([&](int rank, const RankMemory& m) {
+        for (const PlantedStep& step : m.steps)
+          table.row(rank, step.number, step.first_us, step.last_us, peaks_of(m, step).active);
+      });
+    }
+    Table table(out_, "memory_sites", R"(["rank","function","at_peak","at_end"])");
+    each([&](int rank, const RankMemory& m) {
+      for (const SiteBytes& site : sites_of(m)) table.row(rank, site.function, site.at_peak, site.at_end);
     });
   }
 
