@@ -5,6 +5,7 @@
 #include "config_values.hpp"
 #include "metrics/all_metrics.hpp"
 #include "metrics/hardware.hpp"
+#include "metrics/stages.hpp"
 
 namespace ccl {
 namespace {
@@ -175,6 +176,18 @@ std::vector<Option> analysis_options() {
   };
   bins.get = [](const Config& c) { return Texts{std::to_string(c.timeline_bins)}; };
 
+  const auto edge = [](const char* flags, const char* key, const char* help, std::string Config::*member) {
+    Option option = described(flags, key, "EDGE", help);
+    option.set = [member](Request& r, const std::string& what, const Texts& t) {
+      if (!is_window_edge(t.back())) throw bad_request(what + " " + t.back(), "is no nanoseconds, chunk or step:N");
+      r.config.*member = t.back();
+    };
+    option.get = [member](const Config& c) {
+      return (c.*member).empty() ? Texts{} : Texts{c.*member};
+    };
+    return option;
+  };
+
   Option limit = described("--time-limit", "time_limit", "TIME",
                            "after 90s, 10m, 1h or HH:MM:SS write what is there (exit 4)");
   limit.set = [](Request& r, const std::string& what, const Texts& t) {
@@ -200,7 +213,10 @@ std::vector<Option> analysis_options() {
   };
   convention.get = [](const Config& c) { return Texts{c.mfu_convention}; };
 
-  return {metric, settings, bins, limit, peak, convention,
+  return {metric, settings, bins,
+          edge("--start", "start", "window of stage_overlap and stream_roles: ns from a rank's first GPU event, chunk or step:N",
+               &Config::window_start),
+          edge("--end", "end", "end of that window", &Config::window_end), limit, peak, convention,
           flag_option(described("--strict", "strict", "", "exit 3 if any input was lost or unusable"),
                       [](Config& c) -> auto& { return c.strict; })};
 }

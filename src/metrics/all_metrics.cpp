@@ -30,6 +30,8 @@ std::unique_ptr<Metric> hardware_saturation();
 std::unique_ptr<Metric> blocking_comm();
 std::unique_ptr<Metric> efficiency();
 std::unique_ptr<Metric> memory();
+std::unique_ptr<Metric> stage_overlap();
+std::unique_ptr<Metric> stream_roles();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -64,6 +66,8 @@ constexpr MakeMetric registered[] = {
     hardware_saturation,
     blocking_comm,
     efficiency,
+    stage_overlap,
+    stream_roles,
     timeline,
 };
 // clang-format on

@@ -88,7 +88,8 @@ struct Classifier::Rules {
   std::vector<NamedPatterns> operation_names;
   std::vector<CollectiveOp> operations;          // parallel to operation_names
   std::vector<NamedPatterns> compute;
-  std::vector<NamedPatterns> slices;
+  std::vector<NamedPatterns> slices, stages, steady_state;
+  std::vector<std::pair<std::string, std::vector<std::string>>> stream_roles;  // role, its stages
   std::vector<std::string> class_names;          // those of compute, "other", "communication"
 };
 
@@ -108,6 +109,22 @@ Classifier::Classifier(std::string_view yaml_text) : rules_(std::make_unique<Rul
     rules_->operations.push_back(from_text<CollectiveOp>("operations", rule.name, collective_op_count));
   rules_->compute = pattern_map(root, "compute_classes");
   rules_->slices = pattern_map(root, "slices");
+  // Rules of programs that name their stages; others have none.
+  if (root["stages"].IsDefined()) rules_->stages = pattern_map(root, "stages");
+  if (root["steady_state"].IsDefined()) rules_->steady_state = pattern_map(root, "steady_state");
+  const YAML::Node roles = root["stream_roles"];
+  if (roles.IsDefined() && !roles.IsMap()) refuse("stream_roles", "it is no map");
+  for (const auto& entry : roles) {
+    const auto role = entry.first.as<std::string>();
+    if (!entry.second.IsSequence()) refuse("stream_roles." + role, "it is no list of stages");
+    rules_->stream_roles.emplace_back(role, std::vector<std::string>());
+    for (const auto& stage : entry.second) {
+      const auto named = [&](const NamedPatterns& rule) { return stage.IsScalar() && rule.name == stage.Scalar(); };
+      if (std::none_of(rules_->stages.begin(), rules_->stages.end(), named))
+        refuse("stream_roles." + role, "it names a stage that `stages` lacks");
+      rules_->stream_roles.back().second.push_back(stage.Scalar());
+    }
+  }
   for (const NamedPatterns& rule : rules_->compute) rules_->class_names.push_back(rule.name);
   rules_->class_names.emplace_back("other");
   rules_->class_names.emplace_back("communication");
@@ -135,6 +152,21 @@ KernelClass Classifier::kernel(std::string_view name) const {
 const std::vector<std::string>& Classifier::class_names() const { return rules_->class_names; }
 
 bool Classifier::keeps_slice(std::string_view name) const { return !slice_rule(name).empty(); }
+
+std::string_view Classifier::stage(std::string_view name) const {
+  const auto found = first_match(rules_->stages, name_to_match(name));
+  return found ? std::string_view(rules_->stages[*found].name) : std::string_view();
+}
+
+std::string_view Classifier::stream_role(std::string_view stage) const {
+  for (const auto& [role, stages] : rules_->stream_roles)
+    if (std::find(stages.begin(), stages.end(), stage) != stages.end()) return role;
+  return {};
+}
+
+bool Classifier::marks_steady_state(std::string_view name) const {
+  return first_match(rules_->steady_state, name_to_match(name)).has_value();
+}
 
 std::string_view Classifier::slice_rule(std::string_view name) const {
   const auto found = first_match(rules_->slices, name_to_match(name));

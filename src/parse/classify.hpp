@@ -33,6 +33,13 @@ class Classifier {
   /// The first rule of `slices:` that keeps it ("forward", "backward", "optimizer", "fsdp", …); empty if none does.
   std::string_view slice_rule(std::string_view name) const;
 
+  /// Stage of a layer or pipeline that a range names (`stages:`); empty if none.
+  std::string_view stage(std::string_view name) const;
+  /// What a stream is for whose communication is of this stage (`stream_roles:`); empty if no rule has it.
+  std::string_view stream_role(std::string_view stage) const;
+  /// Whether a range of that name stands for the steady state (`steady_state:`).
+  bool marks_steady_state(std::string_view name) const;
+
  private:
   struct Rules;
   std::unique_ptr<Rules> rules_;

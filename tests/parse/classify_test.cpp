@@ -97,6 +97,19 @@ TEST(Classifier, RulesOfTheUserDecide) {
   EXPECT_FALSE(own.keeps_slice("ProfilerStep#9"));
 }
 
+TEST(Classifier, StagesAndWhatStreamsAreForByThem) {
+  EXPECT_EQ(built_in().stage("layer07.stage2_f"), "stage2_f");
+  EXPECT_EQ(built_in().stage("layer07_stage5_b_layer06_stage1_b"), "stage1_b");  // the part that communicates
+  EXPECT_EQ(built_in().stage("layer07.stage5_merged_skip"), "");
+  EXPECT_EQ(built_in().stream_role("stage4_b"), "ep_a2a");
+  EXPECT_EQ(built_in().stream_role(built_in().stage("pipeline send/recv")), "pp_p2p");
+  EXPECT_EQ(built_in().stream_role("stage3_f"), "");
+  EXPECT_TRUE(built_in().marks_steady_state("rank 2 overlapped forward chunk 0 (phase4) backward chunk 1 (phase4)"));
+  EXPECT_FALSE(built_in().marks_steady_state("forward chunk 0 (phase1)"));
+  const std::string others = "communication: {}\noperations: {}\ncompute_classes: {}\nslices: {}\n";
+  EXPECT_THROW(Classifier(others + "stages: {a: ['x']}\nstream_roles: {r: [b]}\n"), FatalError);
+}
+
 TEST(Classifier, BrokenRulesAreABadRequestThatNamesThem) {
   const auto message = [](const std::string& yaml) {
     try {

@@ -90,15 +90,16 @@ class NsysFile {
     metrics(own, rank);
   }
 
-  /// As PithTrain labels a capture.
+  /// As PithTrain labels a capture: experts are a dimension of their own there, taken out of the data-parallel one.
   std::string setup_label(int rank) const {
     const Mesh& m = job_.mesh;
     const Place p = place_of(m, rank);
     const auto part = [](const char* name, int at, int size) {
       return std::string(name) + "=" + std::to_string(at) + "/" + std::to_string(size);
     };
+    const int data = m.dp_replicate * m.dp_shard, groups = std::max(1, data / m.ep);
     return "rank=" + std::to_string(rank) + "; " + part("pp", p.pp, m.pp) + " " +
-           part("dp", p.dp_replicate * m.dp_shard + p.dp_shard, m.dp_replicate * m.dp_shard) + " " +
+           part("dp", (p.dp_replicate * m.dp_shard + p.dp_shard) * groups / data, groups) + " " +
            part("cp", p.cp, m.cp) + " " + part("ep", (p.dp_shard * m.cp + p.cp) % m.ep, m.ep) +
            "; mbs=" + std::to_string(job_.model.local_batch) + " seq=" + std::to_string(job_.model.seq);
   }
@@ -110,6 +111,8 @@ class NsysFile {
   }
 
   void spans(const RankRun& own, const RankStep& step, int rank) {
+    std::string forward;
+    std::int64_t forward_start = 0;
     for (std::size_t s = step.first_span; s < step.end_span; ++s) {
       const Span& span = own.spans[s];
       const std::string chunk = std::to_string(span.chunk);
@@ -124,9 +127,14 @@ class NsysFile {
         continue;
       }
       if (text.empty()) continue;
-      range(text, thread_of(rank, false),
-            own.ops[step.first_op + static_cast<std::size_t>(span.first_op)].cpu_start - 1,
-            own.ops[step.first_op + static_cast<std::size_t>(span.last_op)].cpu_end + 1);
+      const std::int64_t start = own.ops[step.first_op + static_cast<std::size_t>(span.first_op)].cpu_start - 1,
+                         end = own.ops[step.first_op + static_cast<std::size_t>(span.last_op)].cpu_end + 1;
+      range(text, thread_of(rank, false), start, end);
+      // A forward that a backward follows at once stands for PithTrain's overlapped pair, whose text names both.
+      if (span.kind == Span::forward) forward = text, forward_start = start;
+      if (span.kind == Span::backward && !forward.empty())
+        range(forward + " " + text, thread_of(rank, false), forward_start - 1, end + 1);
+      if (span.kind != Span::forward) forward.clear();
     }
   }
 
@@ -194,6 +202,8 @@ class NsysFile {
                        : clear            ? "cudaMemsetAsync_v3020"
                        : op.instance >= 0 ? "cudaLaunchKernelExC_v11060"
                                           : "cudaLaunchKernel_v7000";
+    if (op.instance >= 0 && (op.collective == Collective::send || op.collective == Collective::recv))
+      range("pipeline send/recv", thread, op.cpu_start, op.cpu_end);
     if (op.instance >= 0) nccl.call(op, thread, session_ns(op.cpu_start) + 1, session_ns(op.cpu_end));
     database_.insert("CUPTI_ACTIVITY_KIND_RUNTIME",
                      "start, end, eventClass, globalTid, correlationId, nameId, returnValue",
