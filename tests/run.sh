@@ -6,6 +6,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 # shellcheck disable=SC2086
 install $test_packages
+# shellcheck disable=SC2086
+install_if_there $figure_packages
 build all
 
 say "== testing"

@@ -11,6 +11,9 @@ build_packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libh
   libgtest-dev libgmock-dev"
 test_packages="$build_packages python3 python3-h5py python3-numpy python3-pandas"
 
+# For jobs/plot and the test of its report in a browser; where they cannot be had, those tests are skipped.
+figure_packages="python3-matplotlib chromium"
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
@@ -54,6 +57,16 @@ install() {
   quietly "package lists" "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 update
   # shellcheck disable=SC2086
   quietly "installing packages" "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $missing
+}
+
+# install_if_there PACKAGE...: what this system's package lists know; a failure is said and is no error
+install_if_there() {
+  local package known=()
+  [ -z "${CCL_NO_INSTALL:-}" ] && command -v apt-cache >/dev/null || return 0
+  for package in $(missing_packages "$@"); do
+    apt-cache show "$package" >/dev/null 2>&1 && known+=("$package")
+  done
+  [ ${#known[@]} = 0 ] || (install "${known[@]}") || say "== going on without: ${known[*]}"
 }
 
 # Compilers take up to 1.5 GB each.

@@ -1,0 +1,52 @@
+"""Who waits for whom: waiting rank x last rank."""
+import numpy as np
+
+import look
+from results import Skip, summed
+
+
+def labels_of(rows):
+    replicas = rows["replica"] if "replica" in rows.dtype.names else np.full(len(rows), -1)
+    keys = {(int(r), int(q)) for name in ("waiting_rank", "last_rank") for r, q in zip(replicas, rows[name])}
+    ordered = sorted(keys)
+    place = {key: at for at, key in enumerate(ordered)}
+    at = [np.array([place[int(r), int(q)] for r, q in zip(replicas, rows[name])])
+          for name in ("waiting_rank", "last_rank")]
+    return [str(q) if r < 0 else f"{r}/{q}" for r, q in ordered], at[0], at[1]
+
+
+def draw(results):
+    attributes = results.metric("straggler_lag")
+    rows = results.table("metrics/straggler_lag/blame_matrix", "waiting_rank", "last_rank", "wait_ns")
+    labels, waiting, last = labels_of(rows)
+    size = len(labels)
+    matrix = summed(waiting * size + last, rows["wait_ns"], size * size).reshape(size, size)
+    if not matrix.any():
+        raise Skip("no rank waits for another")
+    factor, unit = look.duration_unit(float(matrix.max()))
+    fig, ax = look.figure(width=7.4, height=6.4)
+    shown = np.where(matrix > 0, matrix / factor, np.nan)
+    image = look.heat(ax, shown, (-0.5, size - 0.5, size - 0.5, -0.5), cmap="cividis_r")
+    ax.set_facecolor("#F4F4F4")
+    ax.set_xlabel("rank that was last")
+    ax.set_ylabel("rank that waited")
+    look.label_rows(ax.xaxis, labels, most=20)
+    look.label_rows(ax.yaxis, labels, most=32)
+    if size <= 16:
+        for row, column in zip(*np.nonzero(matrix)):
+            dark = matrix[row, column] > 0.5 * matrix.max()
+            value = matrix[row, column] / factor
+            ax.text(column, row, f"{value:.0f}" if value >= 10 else f"{value:.2g}", ha="center", va="center", fontsize=7,
+                    color="white" if dark else "black")
+    fig.colorbar(image, ax=ax, label=f"time waited ({unit})")
+    by_last = matrix.sum(axis=0)
+    told = str(int(attributes.get("straggler_rank", -1)))
+    worst = labels.index(told) if told in labels else int(by_last.argmax())
+    victims = int((matrix[:, worst] > 0.01 * matrix[:, worst].max()).sum())
+    ax.annotate(f"rank {labels[worst]}", (worst, -0.5), xytext=(0, 3), textcoords="offset points", ha="center",
+                color=look.RED, annotation_clip=False)
+    whom = "the straggler, " if told == labels[worst] else ""
+    look.title(fig, f"{by_last[worst] / matrix.sum():.0%} of all waiting is for {whom}rank {labels[worst]}: "
+                    f"{look.say_ns(by_last[worst])}, on {victims} other rank{'s' if victims != 1 else ''}"
+                    + ("" if whom or told == "-1" else f" (most blame by delay: rank {told})"))
+    return fig

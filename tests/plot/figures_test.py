@@ -1,0 +1,118 @@
+"""What the figures of planted jobs say, and how they are made: sizes, axes, 1024 ranks."""
+import importlib
+import os
+import unittest
+
+import h5py
+import numpy as np
+
+from planted_output import EXPERTS, PlantedTest, need_matplotlib
+
+need_matplotlib()
+import figures  # noqa: E402
+import look  # noqa: E402
+from results import Results, Skip  # noqa: E402
+
+
+def png_size(path):
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n", path
+    return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+
+
+def widen(path, times):
+    """The same run on times as many ranks: every table with a rank, and the timeline, repeated with higher ranks."""
+    with h5py.File(path, "r+") as file:
+        old = len(np.unique(file["ranks"]["rank"]))
+        tables = []
+        file.visititems(lambda name, item: tables.append(name) if isinstance(item, h5py.Dataset) else None)
+        for name in tables:
+            dataset = file[name]
+            attributes, rows = dict(dataset.attrs), dataset[:]
+            fields = [field for field in ("rank", "waiting_rank", "last_rank") if field in (rows.dtype.names or ())]
+            timeline = name.startswith("timeline/") and not name.endswith("bin_edges_ns")
+            if not fields and not timeline:
+                continue
+            parts = [rows.copy() for _ in range(times)]
+            for index, part in enumerate(parts):
+                for field in fields:
+                    part[field] += index * old
+                if name.endswith("row_rank"):
+                    part += index * old
+            del file[name]
+            file[name] = np.concatenate(parts)
+            file[name].attrs.update(attributes)
+
+
+def check_axes(test, name, fig):
+    for ax in fig.axes:
+        if not ax.axison:
+            continue
+        for what, shared in (("x", ax.get_shared_x_axes()), ("y", ax.get_shared_y_axes())):
+            labels = [getattr(other, f"get_{what}label")() for other in fig.axes if other is ax or shared.joined(ax, other)]
+            if ax.get_label() == "<colorbar>":
+                labels += [ax.get_xlabel(), ax.get_ylabel()]
+            test.assertTrue(any(labels), f"{name}: an axis ({what}) says nothing")
+
+
+class FiguresTest(PlantedTest):
+
+    def test_every_figure_is_drawn_or_says_why_not(self):
+        lines, folder = self.plot(self.output)
+        self.assertEqual(list(lines), figures.ORDER)
+        for name, line in lines.items():
+            files = [folder / f"{name}.png", folder / f"{name}.svg"]
+            self.assertEqual([file.exists() for file in files], [not line.startswith("skipped: ")] * 2, name)
+            if files[0].exists():
+                width, height = png_size(files[0])
+                self.assertTrue(600 <= width <= 2200 and 300 <= height <= 2200, (name, width, height))
+                self.assertLess(files[1].stat().st_size, 3_000_000, name)
+        self.assertIn("Rank 5 is the straggler", lines["straggler_steps"])
+        self.assertIn("since step 8", lines["straggler_steps"])
+        self.assertIn("rank 5", lines["blame_matrix"])
+        self.assertIn("rank 5 computes longer than its peers in 2 of them", lines["step_series"])
+        self.assertIn("(ideal 33%)", lines["pipeline_stages"])
+        self.assertIn("of the peak", lines["bandwidth"])
+        self.assertEqual(lines["experts"], "skipped: token_to_expert_assignment is not_applicable: no all_to_allv with "
+                                           "split sizes in a step: no tokens go to experts")
+        self.assertGreaterEqual(sum(not line.startswith("skipped") for line in lines.values()), 13)
+
+    def test_every_axis_says_what_it_shows(self):
+        results = Results(self.output)
+        for name in figures.ORDER:
+            try:
+                fig = importlib.import_module(f"figures.{name}").draw(results)
+            except Skip:
+                continue
+            self.assertTrue(fig.finding, name)
+            check_axes(self, name, fig)
+            look.plt.close(fig)
+
+    def test_a_thousand_ranks_fit(self):
+        wide = self.copy("wide.h5")
+        widen(wide, 128)
+        lines, folder = self.plot(wide)
+        self.assertIn("Rank ", lines["straggler_steps"])
+        for name, line in lines.items():
+            self.assertNotIn("are odd", line)
+            if not line.startswith("skipped"):
+                width, height = png_size(folder / f"{name}.png")
+                self.assertTrue(width <= 2200 and height <= 2200, (name, width, height))
+                self.assertLess((folder / f"{name}.svg").stat().st_size, 12_000_000, name)
+
+    def test_a_culprit_is_not_lost_between_pixels(self):
+        cells = np.zeros((5000, 9000))
+        cells[3333, 7777] = 5.0
+        small = look.shrink(cells)
+        self.assertLessEqual(small.shape, (700, 1400))
+        self.assertEqual(small.max(), 5.0)
+
+    def test_experts_and_pairs_of_ranks(self):
+        lines, _ = self.plot(self.make("experts", EXPERTS), "--only", "experts,traffic_matrix")
+        self.assertRegex(lines["experts"], r"^The fullest rank of an expert-parallel group gets 1\.\d\d × the mean")
+        self.assertRegex(lines["traffic_matrix"], r"^\d+ pairs of ranks exchange known bytes")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("SOURCE_DATE_EPOCH", "0")
+    unittest.main()
