@@ -1,5 +1,7 @@
 #include "parse/launch_join.hpp"
 
+#include <algorithm>
+
 namespace ccl {
 namespace {
 
@@ -21,6 +23,30 @@ std::size_t LaunchJoin::slot_of(std::int64_t key) const {
 std::size_t LaunchJoin::next(std::size_t slot) const { return slot + 1 == slots_.size() ? 0 : slot + 1; }
 
 LaunchJoin::Launch* LaunchJoin::find(std::int64_t key) {
+  Launch* const found = find_ascending(key);
+  return found != nullptr ? found : find_hashed(key);
+}
+
+// In growing steps away from the last one found, then between the last two steps.
+LaunchJoin::Launch* LaunchJoin::find_ascending(std::int64_t key) {
+  const std::size_t size = ascending_.size();
+  if (size == 0 || key < ascending_[0].key || key > ascending_.back().key) return nullptr;
+  std::size_t first = std::min(found_at_, size - 1), last = first;
+  for (std::size_t step = 1; ascending_[last].key < key; step *= 2) {
+    first = last;
+    last = std::min(last + step, size - 1);
+  }
+  for (std::size_t step = 1; ascending_[first].key > key; step *= 2) {
+    last = first;
+    first -= std::min(first, step);
+  }
+  Launch* const found = std::lower_bound(ascending_.begin() + first, ascending_.begin() + last, key,
+                                         [](const Launch& launch, std::int64_t wanted) { return launch.key < wanted; });
+  found_at_ = static_cast<std::size_t>(found - ascending_.begin());
+  return found->key == key ? found : nullptr;
+}
+
+LaunchJoin::Launch* LaunchJoin::find_hashed(std::int64_t key) {
   if (filled_ == 0) return nullptr;
   for (std::size_t slot = slot_of(key); slots_[slot].key != 0; slot = next(slot))
     if (slots_[slot].key == key) return &slots_[slot];
@@ -47,12 +73,31 @@ void LaunchJoin::make_room() {
 
 void LaunchJoin::add_launch(std::int64_t key, std::int64_t start_ns, std::uint32_t thread, bool graph) {
   if (key == 0) return;
+  const Launch launch{key, start_ns, thread, graph ? graph_launch : unused};
+  if (!ascending_.empty() && key <= ascending_.back().key) {
+    if (find_ascending(key) == nullptr) add_hashed(launch);
+    return;
+  }
+  if (find_hashed(key) != nullptr) return;
+  if (ascending_.size() >= ascending_room_) drop_used();
+  ascending_.push_back(launch);
+}
+
+void LaunchJoin::add_hashed(const Launch& launch) {
   if ((filled_ + 1) * 4 > slots_.size() * 3) make_room();
-  std::size_t slot = slot_of(key);
+  std::size_t slot = slot_of(launch.key);
   for (; slots_[slot].key != 0; slot = next(slot))
-    if (slots_[slot].key == key) return;
-  slots_[slot] = {key, start_ns, thread, graph ? graph_launch : unused};
+    if (slots_[slot].key == launch.key) return;
+  slots_[slot] = launch;
   ++filled_;
+}
+
+void LaunchJoin::drop_used() {
+  std::size_t kept = 0;
+  for (const Launch& launch : ascending_)
+    if (launch.state != used) ascending_[kept++] = launch;
+  ascending_.resize(kept);
+  ascending_room_ = std::max(smallest_table, kept + kept / 4);
 }
 
 void LaunchJoin::add_event(std::int64_t key, std::uint32_t row, EventTable& events) {
@@ -72,9 +117,10 @@ void LaunchJoin::finish(EventTable& events) {
 }
 
 void LaunchJoin::clear() {
+  ascending_.clear();
   slots_.clear();
   waiting_.clear();
-  filled_ = 0;
+  ascending_room_ = found_at_ = filled_ = 0;
 }
 
 }  // namespace ccl

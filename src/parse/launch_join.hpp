@@ -1,7 +1,8 @@
 // Which CPU call launched which GPU event: the join by correlation, made while the file streams past. In: launches and
-// GPU events in file order. Out: launch_ns and launch_thread of the EventTable. Held: 24 bytes a launch whose event has
-// not come yet, in an open table that is at most 3/4 full and grows by a quarter (as much again for the moment it
-// grows); 16 bytes a GPU event whose launch has not come.
+// GPU events in file order. Out: launch_ns and launch_thread of the EventTable. Profilers number launches as they come,
+// so nearly all stand in one ascending list, searched from where the last event was found; those out of order are in an
+// open hash table, at most 3/4 full. Held: 24 bytes a launch whose event has not come yet, both growing by a quarter
+// (the table: as much again for the moment it grows); 16 bytes a GPU event whose launch has not come.
 #pragma once
 #include <cstdint>
 
@@ -22,10 +23,10 @@ class LaunchJoin {
 
  private:
   struct Launch {
-    std::int64_t key;       // 0 = empty slot
+    std::int64_t key;  // 0 = empty slot
     std::int64_t start_ns;
     std::uint32_t thread;
-    std::uint32_t state;    // unused, used, graph
+    std::uint32_t state;  // unused, used, graph
   };
   static constexpr std::uint32_t unused = 0, used = 1, graph_launch = 2;
   struct Waiting {
@@ -36,9 +37,16 @@ class LaunchJoin {
   std::size_t slot_of(std::int64_t key) const;
   std::size_t next(std::size_t slot) const;
   Launch* find(std::int64_t key);
+  Launch* find_ascending(std::int64_t key);
+  Launch* find_hashed(std::int64_t key);
+  void add_hashed(const Launch& launch);
   void make_room();
+  void drop_used();
 
-  Column<Launch> slots_;  // open addressing
+  Column<Launch> ascending_;        // by key, strictly
+  std::size_t ascending_room_ = 0;  // launches until the used ones are dropped
+  std::size_t found_at_ = 0;        // of the last event
+  Column<Launch> slots_;            // open addressing
   std::size_t filled_ = 0;
   Column<Waiting> waiting_;
 };

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+#include <set>
+
 namespace ccl {
 namespace {
 
@@ -55,6 +59,38 @@ TEST(LaunchJoin, LaunchesThatWaitAreAllKept) {
   for (std::int64_t i = 1; i <= 20000; ++i) join.add_launch(i * 7, i, 0, false);
   for (std::int64_t i = 20000; i >= 1; --i) join.add_event(i * 7, add_row(events), events);
   for (std::int64_t i = 1; i <= 20000; ++i) ASSERT_EQ(events.launch_ns[static_cast<std::size_t>(20000 - i)], i);
+}
+
+TEST(LaunchJoin, LaunchesOfSeveralThreadsInAnyOrderAreFound) {
+  EventTable events;
+  LaunchJoin join;
+  std::mt19937 random(7);
+  std::map<std::int64_t, std::int64_t> first_start;
+  std::set<std::int64_t> used;
+  std::vector<std::int64_t> keys;
+  std::int64_t next = 1;
+  for (std::int64_t i = 0; i < 30000; ++i) {
+    next += 1 + random() % 3;
+    const std::int64_t key = random() % 8 == 0 ? next - random() % 500 : next;
+    if (key <= 0 || used.count(key) != 0) continue;
+    join.add_launch(key, i, 1, random() % 2 == 0);
+    if (first_start.emplace(key, i).second) keys.push_back(key);
+    if (random() % 2 == 0) {
+      const std::int64_t wanted = keys[keys.size() - 1 - random() % std::min<std::size_t>(keys.size(), 3000)];
+      // Only launches of graphs outlive their first event.
+      const auto at = first_start.find(wanted);
+      if (at == first_start.end()) continue;
+      join.add_event(wanted, add_row(events), events);
+      ASSERT_EQ(events.launch_ns[events.size() - 1], at->second) << wanted;
+      first_start.erase(at);
+      used.insert(wanted);
+    }
+  }
+  for (const auto& [key, start] : first_start) {
+    join.add_event(key, add_row(events), events);
+    ASSERT_EQ(events.launch_ns[events.size() - 1], start) << key;
+  }
+  EXPECT_GT(first_start.size(), 1000U);
 }
 
 TEST(LaunchJoin, ZeroIsNoCorrelation) {
