@@ -29,17 +29,22 @@ std::string warnings_line(const Problems& problems) {
   return codes.empty() ? "" : "warnings: " + codes + " (details in /warnings)\n";
 }
 
-/// Every worker went through the same stages; the slowest worker of each is shown.
+/// Every worker went through the same stages: sums over them, the slowest, and how uneven their CPU time is.
 std::string timings_text(const Timings& timings, const Comm& comm) {
-  std::string text = "stage         wall s      cpu s      bytes sent\n";
+  std::string text = "stage      wall s  cpu s mean    max  max/mean      read MB        items   sent bytes  peak MB\n";
   for (const StageTime& stage : timings.stages) {
     const auto largest = [&](double seconds) {
       return static_cast<double>(comm.max(std::llround(seconds * 1e6))) / 1e6;
     };
     const double wall_s = largest(stage.wall_s), cpu_s = largest(stage.cpu_s);
-    text += fmt::format("{:<10}{:>10.3f} {:>10.3f} {:>15}\n", stage.stage, wall_s, cpu_s, comm.sum(stage.bytes));
+    const double mean_s = static_cast<double>(comm.sum(std::llround(stage.cpu_s * 1e6))) / 1e6 / comm.num_workers();
+    text += fmt::format("{:<9}{:>8.3f} {:>11.3f} {:>6.3f} {:>9.2f} {:>12.1f} {:>12} {:>12} {:>8}\n", stage.stage, wall_s,
+                        mean_s, cpu_s, mean_s > 0 ? cpu_s / mean_s : 1.0,
+                        static_cast<double>(comm.sum(stage.read_bytes)) * 1e-6, comm.sum(stage.items_count),
+                        comm.sum(stage.sent_bytes), comm.max(stage.peak_memory_bytes) / 1'000'000);
   }
-  return text + fmt::format("peak memory of a worker {} MB\n", comm.max(timings.peak_memory_bytes) / 1'000'000);
+  return text + fmt::format("peak memory of a worker {} MB, {} workers\n",
+                            comm.max(timings.peak_memory_bytes) / 1'000'000, comm.num_workers());
 }
 
 }  // namespace

@@ -60,6 +60,9 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   together(comm, [&] {
     local = analyze(input, config, classifier, comm, metrics, strings, problems, progress, timings);
   });
+  for (const FileTime& file : timings.files)
+    stopwatch.current().read_bytes += input.files[static_cast<std::size_t>(file.file)].bytes;
+  stopwatch.current().items_count = timings.events_count;
 
   stopwatch.start("agree");
   const Ranks ranks = agree_on_ranks(local.facts, input, config, comm, problems);
@@ -74,13 +77,15 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   stopwatch.start("match");
   const Matched matched = any_needs_matching(metrics) ? match(local.records, ranks, groups, comm, problems)
                                                       : unmatched(ranks);
+  stopwatch.current().items_count = static_cast<std::int64_t>(local.records.size());
+  stopwatch.current().sent_bytes = matched.bytes_out + matched.bytes_back;
 
   stopwatch.start("close");
   const ClosingContext closing{config, input.workload, ranks, groups, matched.clock, strings};
   together(comm, [&] { close(local, matched, closing, comm, metrics); });
 
   stopwatch.start("merge");
-  const std::int64_t merged_bytes = merge(metrics, strings, problems, comm);
+  stopwatch.current().sent_bytes = merge(metrics, strings, problems, comm);
 
   stopwatch.start("report");
   Results results{config, input, ranks, groups, matched.clock, matched.mine, {}, {}, problems, timings};
@@ -88,8 +93,6 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   report(metrics, closing, problems, comm, results);
 
   stopwatch.start("write");
-  stopwatch.add_bytes("match", matched.bytes_out + matched.bytes_back);
-  stopwatch.add_bytes("merge", merged_bytes);
   write_results(results, comm);
   stopwatch.stop();
   return outcome(results, comm);

@@ -22,23 +22,19 @@ std::int64_t peak_memory_bytes() {
 
 void Stopwatch::start(const std::string& stage) {
   stop();
-  stage_ = stage;
+  current_.stage = stage;
   wall_start_s_ = seconds(CLOCK_MONOTONIC);
   cpu_start_s_ = seconds(CLOCK_PROCESS_CPUTIME_ID);
   progress_.stage(stage);
 }
 
 void Stopwatch::stop() {
-  if (stage_.empty()) return;
-  timings_.stages.push_back({stage_, seconds(CLOCK_MONOTONIC) - wall_start_s_,
-                             seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_s_, 0});
-  timings_.peak_memory_bytes = peak_memory_bytes();
-  stage_.clear();
-}
-
-void Stopwatch::add_bytes(const std::string& stage, std::int64_t bytes) {
-  for (StageTime& row : timings_.stages)
-    if (row.stage == stage) row.bytes += bytes;
+  if (current_.stage.empty()) return;
+  current_.wall_s = seconds(CLOCK_MONOTONIC) - wall_start_s_;
+  current_.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_s_;
+  timings_.peak_memory_bytes = current_.peak_memory_bytes = peak_memory_bytes();
+  timings_.stages.push_back(current_);
+  current_ = {};
 }
 
 }  // namespace ccl

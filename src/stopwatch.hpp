@@ -13,13 +13,13 @@ class Stopwatch {
   /// Ends the stage before, whose row appears in the timings now, and starts one.
   void start(const std::string& stage);
   void stop();
-  /// Bytes that a stage sent to other workers.
-  void add_bytes(const std::string& stage, std::int64_t bytes);
+  /// The stage that runs, for what it read, counted and sent.
+  StageTime& current() { return current_; }
 
  private:
   Timings& timings_;
   Progress& progress_;
-  std::string stage_;  // empty: none runs
+  StageTime current_;  // without a name: none runs
   double wall_start_s_ = 0, cpu_start_s_ = 0;
 };
 

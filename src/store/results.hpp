@@ -14,11 +14,14 @@
 
 namespace ccl {
 
-/// Wall and CPU seconds and bytes per stage on this worker; /timings and --timings.
+/// What one stage took on this worker; /timings and --timings.
 struct StageTime {
   std::string stage;
   double wall_s = 0, cpu_s = 0;
-  std::int64_t bytes = 0;
+  std::int64_t read_bytes = 0;         // of trace files
+  std::int64_t items_count = 0;        // analyze: events in the files; match: collective records
+  std::int64_t sent_bytes = 0;         // to other workers
+  std::int64_t peak_memory_bytes = 0;  // of the process, up to the end of the stage
 };
 struct FileTime {
   std::int32_t file = -1;

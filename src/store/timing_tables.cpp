@@ -12,7 +12,7 @@ std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 struct StageRow {
   std::string stage;
   std::vector<double> wall_s, cpu_s;
-  std::int64_t bytes = 0;
+  std::int64_t read_bytes = 0, items_count = 0, sent_bytes = 0, peak_memory_bytes = 0;
 };
 
 enum class Part { min, mean, max };
@@ -41,7 +41,8 @@ std::vector<WorkerTimings> gather_timings(const Timings& mine, const Comm& comm)
     out.text(stage.stage);
     out.value(stage.wall_s);
     out.value(stage.cpu_s);
-    out.value(stage.bytes);
+    for (const std::int64_t value : {stage.read_bytes, stage.items_count, stage.sent_bytes, stage.peak_memory_bytes})
+      out.value(value);
   }
   out.array(mine.files);
   out.value(mine.events_count);
@@ -56,7 +57,8 @@ std::vector<WorkerTimings> gather_timings(const Timings& mine, const Comm& comm)
       stage.stage = in.text();
       stage.wall_s = in.value<double>();
       stage.cpu_s = in.value<double>();
-      stage.bytes = in.value<std::int64_t>();
+      for (std::int64_t* value : {&stage.read_bytes, &stage.items_count, &stage.sent_bytes, &stage.peak_memory_bytes})
+        *value = in.value<std::int64_t>();
     }
     one.timings.files = in.array<FileTime>();
     one.timings.events_count = in.value<std::int64_t>();
@@ -71,10 +73,13 @@ ResultTable stage_table(const std::vector<WorkerTimings>& workers) {
   for (const WorkerTimings& worker : workers)
     for (const StageTime& stage : worker.timings.stages) {
       auto row = std::find_if(rows.begin(), rows.end(), [&](const StageRow& r) { return r.stage == stage.stage; });
-      if (row == rows.end()) row = rows.insert(rows.end(), StageRow{stage.stage, {}, {}, 0});
+      if (row == rows.end()) row = rows.insert(rows.end(), StageRow{stage.stage, {}, {}});
       row->wall_s.push_back(stage.wall_s);
       row->cpu_s.push_back(stage.cpu_s);
-      row->bytes += stage.bytes;
+      row->read_bytes += stage.read_bytes;
+      row->items_count += stage.items_count;
+      row->sent_bytes += stage.sent_bytes;
+      row->peak_memory_bytes = std::max(row->peak_memory_bytes, stage.peak_memory_bytes);
     }
   const std::vector<ColumnSpec<StageRow>> columns{
       text_column<StageRow>("stage", "stage of the run, in order", [](const StageRow& row) { return row.stage; }),
@@ -84,7 +89,16 @@ ResultTable stage_table(const std::vector<WorkerTimings>& workers) {
       time_column("shortest CPU time", "cpu_min_ns", &StageRow::cpu_s, Part::min),
       time_column("mean CPU time", "cpu_mean_ns", &StageRow::cpu_s, Part::mean),
       time_column("longest CPU time", "cpu_max_ns", &StageRow::cpu_s, Part::max),
-      column("sent_bytes", &StageRow::bytes, "bytes", "bytes that all workers sent in this stage")};
+      derived<StageRow>("imbalance_ratio", "ratio", "cpu_max_ns by cpu_mean_ns; 1 = all workers had the same to do",
+                        [](const StageRow& row) {
+                          const double mean_s = part_of(row.cpu_s, Part::mean);
+                          return mean_s > 0 ? part_of(row.cpu_s, Part::max) / mean_s : NAN;
+                        }),
+      column("read_bytes", &StageRow::read_bytes, "bytes", "size of the trace files that all workers read"),
+      column("items_count", &StageRow::items_count, "", "analyze: events in the files; match: collective records"),
+      column("sent_bytes", &StageRow::sent_bytes, "bytes", "bytes that all workers sent in this stage"),
+      column("peak_memory_bytes", &StageRow::peak_memory_bytes, "bytes",
+             "largest memory of a worker up to the end of this stage")};
   return make_table("stages", "how long the stages of the analysis took", columns, rows);
 }
 

@@ -13,7 +13,8 @@
 #include "parse/kineto_reader.hpp"
 
 int main(int count, char** arguments) {
-  if (count < 2) return std::fprintf(stderr, "usage: read_only FILE [WINDOW_BYTES [isal|zlib [scalar|avx2|avx512]]]\n"), 2;
+  if (count < 2)
+    return std::fprintf(stderr, "usage: read_only FILE [WINDOW_BYTES [isal|zlib [scalar|avx2|avx512]]]\n"), 2;
   using namespace ccl;
   const std::string_view inflate = count > 3 ? arguments[3] : "best";
   const std::string_view level = count > 4 ? arguments[4] : "best";
@@ -24,7 +25,9 @@ int main(int count, char** arguments) {
   options.classifier = &classifier;
   if (count > 2) options.window_bytes = std::atoll(arguments[2]);
   KinetoReader reader(KinetoReader::default_limit_bytes,
-                      inflate == "zlib" ? InflateBackend::zlib : inflate == "isal" ? InflateBackend::isal : InflateBackend::best,
+                      inflate == "zlib"   ? InflateBackend::zlib
+                      : inflate == "isal" ? InflateBackend::isal
+                                          : InflateBackend::best,
                       level == "scalar" ? SplitLevel::scalar
                       : level == "avx2" ? SplitLevel::avx2
                                         : best_split_level());
@@ -43,10 +46,12 @@ int main(int count, char** arguments) {
   const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   struct stat status {};
   stat(arguments[1], &status);
-  std::printf("read_only bytes %lld events %lld gpu_events %zu launches %lld cpu_s %.3f wall_s %.3f GB_per_cpu_s %.3f "
-              "peak_MB %.1f\n", static_cast<long long>(status.st_size), static_cast<long long>(events), gpu_events,
-              static_cast<long long>(launches), cpu_s, wall_s, 1e-9 * static_cast<double>(status.st_size) / cpu_s,
-              bench::peak_megabytes());
+  std::printf(
+      "read_only bytes %lld events %lld gpu_events %zu launches %lld cpu_s %.3f wall_s %.3f GB_per_cpu_s %.3f "
+      "peak_MB %.1f\n",
+      static_cast<long long>(status.st_size), static_cast<long long>(events), gpu_events,
+      static_cast<long long>(launches), cpu_s, wall_s, 1e-9 * static_cast<double>(status.st_size) / cpu_s,
+      bench::peak_megabytes());
   for (const Problem& problem : problems.rows())
     std::fprintf(stderr, "%s %s count %lld\n", std::string(info(problem.code).name).c_str(), problem.detail.c_str(),
                  static_cast<long long>(problem.count));

@@ -1,0 +1,107 @@
+"""What the bench scripts share: commands run in turn, their CPU and wall time and memory as the kernel accounts them."""
+import os
+import platform
+import shlex
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+MPI_SETTINGS = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl_tcp_if_include": "lo",
+                "OMPI_MCA_oob_tcp_if_include": "lo", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
+class Run:
+    """One finished command: user + system seconds and the largest process of its whole tree, wall seconds, output."""
+
+    def __init__(self, command, timeout_s=1800):
+        environment = dict(os.environ, **MPI_SETTINGS)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            began = time.perf_counter()
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment)
+            deadline = began + timeout_s
+            while True:
+                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if pid:
+                    break
+                if time.perf_counter() > deadline:
+                    process.kill()
+                    raise TimeoutError(shlex.join(command))
+                time.sleep(0.0005 if time.perf_counter() - began < 2 else 0.01)
+            self.wall_s = time.perf_counter() - began
+            process.returncode = os.waitstatus_to_exitcode(status)
+            out.seek(0), err.seek(0)
+            self.out, self.err = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+        self.cpu_s = usage.ru_utime + usage.ru_stime
+        self.peak_mb = usage.ru_maxrss * 1024e-6
+        if process.returncode != 0:
+            raise RuntimeError(f"{shlex.join(command)}: exit {process.returncode}\n{self.err[-2000:]}")
+
+
+def interleaved(commands, runs, warm_up=True):
+    """{name: command} -> {name: [Run, …]}: the commands in turn, so that a change of the machine's speed meets all."""
+    if warm_up:
+        for command in commands.values():
+            Run(command)
+    done = {name: [] for name in commands}
+    for _ in range(runs):
+        for name, command in commands.items():
+            done[name].append(Run(command))
+    return done
+
+
+def spread(values, digits=2):
+    values = sorted(values)
+    return f"{statistics.median(values):.{digits}f} ({values[0]:.{digits}f}–{values[-1]:.{digits}f})"
+
+
+def ratios(over, under):
+    """Pair by pair, run by run."""
+    return [a / b for a, b in zip(over, under)]
+
+
+def cpu(runs):
+    return [run.cpu_s for run in runs]
+
+
+def wall(runs):
+    return [run.wall_s for run in runs]
+
+
+def table(rows, head):
+    widths = [max(len(str(row[i])) for row in [head, *rows]) for i in range(len(head))]
+    line = lambda row: "| " + " | ".join(str(cell).ljust(width) for cell, width in zip(row, widths)) + " |"
+    return "\n".join([line(head), "|" + "|".join("-" * (width + 2) for width in widths) + "|", *map(line, rows)])
+
+
+def machine(analyze):
+    model = "unknown processor"
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            model = next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    version = subprocess.run([analyze, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    compiler = shutil.which("c++") and subprocess.run(["c++", "--version"], capture_output=True, text=True,
+                                                      check=False).stdout.splitlines()[0]
+    mpi = shutil.which("mpirun") and subprocess.run(["mpirun", "--version"], capture_output=True, text=True,
+                                                    check=False).stdout.splitlines()[0]
+    return (f"{model}, {len(os.sched_getaffinity(0))} processors, {platform.system()} {platform.release()}; {version}; "
+            f"{compiler}; {mpi}; load {os.getloadavg()[0]:.1f}")
+
+
+class Tools:
+    """The programs, by the build folder."""
+
+    def __init__(self, build):
+        self.analyze = os.path.join(build, "src", "ccl-analyze")
+        self.synth = os.path.join(build, "tests", "synth", "ccl-synth")
+        self.bench = os.path.join(build, "tests", "bench")
+
+    def __getattr__(self, name):
+        return os.path.join(self.bench, name)
+
+    def mpirun(self, workers, *command):
+        return ["mpirun", "-np", str(workers), *command]

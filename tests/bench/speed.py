@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""The table of speed ratios, each inside one run on one machine: the program beside bare walks of the same file.
+
+    speed.py --build BUILD [--work DIR] [--gb 1] [--runs 5] [--only plain,gz,memory,workers,python,start] [--trace FILE]
+
+Needs about 3.2 times --gb of disk in --work (a temporary folder, removed) and nothing but the standard library."""
+import argparse
+import gzip
+import os
+import shutil
+import sys
+import tempfile
+
+from measure import Run, Tools, cpu, interleaved, machine, ratios, spread, table, wall
+
+MAIN_JOB = ("coll_call_num", "iter_time", "comm_comp_overlap", "gpu_utilization", "traffic_distribution",
+            "straggler_lag", "timeline")
+WITHOUT_STACKS = ("straggler", "communication", "bandwidth", "kernel", "hardware_saturation", "efficiency", "clock")
+
+
+def metrics(names):
+    return [part for name in names for part in ("--metric", name)]
+
+
+class Bench:
+    def __init__(self, options, work):
+        self.tools, self.work, self.runs, self.gb = Tools(options.build), work, options.runs, options.gb
+        self.smoke, self.trace = options.smoke, options.trace
+        self.rows = []
+
+    def row(self, what, target, measured, note=""):
+        self.rows.append((what, target, measured, note))
+        print("  ".join((what, measured, note)), file=sys.stderr, flush=True)
+
+    def analyze(self, path, *more):
+        return [self.tools.analyze, path, "--quiet", "-o", os.path.join(self.work, "o.h5"), *more]
+
+    def file(self):
+        """A folder with one large plain trace, made once."""
+        folder = os.path.join(self.work, "plain")
+        path = os.path.join(folder, "rank0.json")
+        if not os.path.exists(path):
+            os.makedirs(folder)
+            if self.trace:
+                os.symlink(os.path.abspath(self.trace), path)
+            else:
+                Run([self.tools.synth, "--big", path, "--gb", str(self.gb)])
+        return path
+
+    def gz_file(self):
+        folder = os.path.join(self.work, "gz")
+        path = os.path.join(folder, "rank0.json.gz")
+        if not os.path.exists(path):
+            os.makedirs(folder)
+            with open(self.file(), "rb") as text, gzip.open(path, "wb", compresslevel=6) as packed:
+                shutil.copyfileobj(text, packed, 1 << 22)
+        return path
+
+    def plain(self):
+        path = self.file()
+        size = os.path.getsize(path)
+        done = interleaved({"walk": [self.tools.bare_walk, path], "reader": [self.tools.read_only, path],
+                            "main": self.analyze(path, *metrics(MAIN_JOB)),
+                            "lean": self.analyze(path, *metrics(MAIN_JOB + WITHOUT_STACKS)),
+                            "all": self.analyze(path)}, self.runs)
+        walk = cpu(done["walk"])
+        self.row("bare walk, GB per CPU s", "", spread([size * 1e-9 / s for s in walk]), f"{size * 1e-9:.2f} GB")
+        for name, target, what in (("reader", "", "reader alone"), ("main", "≥ 1.0", "main-job metrics"),
+                                   ("lean", "≥ 1.0", "and all others without CPU stacks"),
+                                   ("all", "≥ 0.5", "default run, all metrics")):
+            own = cpu(done[name])
+            self.row(f"plain, {what}: bare walk / program, CPU", target, spread(ratios(walk, own)),
+                     f"{size * 1e-9 / sorted(own)[len(own) // 2]:.2f} GB per CPU s")
+
+    def gz(self):
+        path, packed = self.file(), self.gz_file()
+        done = interleaved({"plain": self.analyze(path, *metrics(MAIN_JOB)),
+                            "inflate": [self.tools.bare_inflate, packed],
+                            "gz": self.analyze(packed, *metrics(MAIN_JOB))}, self.runs)
+        floor = [a + b for a, b in zip(cpu(done["plain"]), cpu(done["inflate"]))]
+        self.row("gz CPU / (plain CPU + bare inflate)", "≤ 1.1", spread(ratios(cpu(done["gz"]), floor)),
+                 f"packed {os.path.getsize(packed) * 1e-6:.0f} MB, inflate {spread(cpu(done['inflate']))} s")
+        self.row("gz wall / plain wall", "≤ 1.1", spread(ratios(wall(done["gz"]), wall(done["plain"]))),
+                 f"inflate alone / plain {spread(ratios(wall(done['inflate']), wall(done['plain'])))}")
+
+    def workers(self):
+        """16 equal files by 1 and by 2 workers, beside one and two bare walks over the same bytes."""
+        folder = os.path.join(self.work, "equal")
+        os.makedirs(folder)
+        for rank in range(16):
+            target = os.path.join(folder, f"rank{rank}.json")
+            Run([self.tools.synth, "--big", target, "--gb", str(self.gb / 16), "--seed", str(rank)])
+        names = sorted(os.listdir(folder))
+        walks = lambda part: " && ".join(f"{self.tools.bare_walk} {folder}/{name}" for name in part)
+        done = interleaved({
+            "walk 1": ["sh", "-c", walks(names)],
+            "walk 2": ["sh", "-c", f"( {walks(names[::2])} ) & {walks(names[1::2])}; wait"],
+            "1": self.tools.mpirun(1, *self.analyze(folder, *metrics(MAIN_JOB))),
+            "2": self.tools.mpirun(2, *self.analyze(folder, *metrics(MAIN_JOB)))}, self.runs)
+        walk, own = ratios(wall(done["walk 1"]), wall(done["walk 2"])), ratios(wall(done["1"]), wall(done["2"]))
+        self.row("gain of 2 workers / gain of 2 bare walks, wall", "≥ 0.95", spread(ratios(own, walk)),
+                 f"workers {spread(own)}, walks {spread(walk)}; both with mpirun and MPI_Init")
+        shutil.rmtree(folder)
+
+    def python(self):
+        path = self.file()
+        load = [sys.executable, "-c", "import json, sys; json.load(open(sys.argv[1], 'rb'))"]
+        tiny = os.path.join(self.work, "tiny.json")
+        with open(tiny, "w", encoding="utf-8") as out:
+            out.write("[]")
+        done = interleaved({"python": [*load, path], "start": [*load, tiny], "own": self.analyze(path, *metrics(MAIN_JOB)),
+                            "mpi": [self.tools.empty_program, "mpi"]}, min(self.runs, 3), warm_up=False)
+        net = ratios([a - b for a, b in zip(cpu(done["python"]), cpu(done["start"]))],
+                     [a - b for a, b in zip(cpu(done["own"]), cpu(done["mpi"]))])
+        self.row("json.load CPU / program CPU, starts taken off", "≥ 50", spread(net, 1),
+                 f"json.load {spread(cpu(done['python']))} s and {max(run.peak_mb for run in done['python']):.0f} MB; "
+                 f"program {max(run.peak_mb for run in done['own']):.0f} MB")
+        self.row("the same with starts", "", spread(ratios(cpu(done["python"]), cpu(done["own"])), 1))
+
+    def start(self):
+        tiny = os.path.join(self.work, "tiny")
+        Run([self.tools.synth, "--preset", "tiny", "-o", tiny, "--seed", "1"])
+        commands = {"empty": [self.tools.empty_program], "mpi": [self.tools.empty_program, "mpi"],
+                    "tiny": self.analyze(tiny)}
+        for option in ("--version", "--help", "--list-metrics"):
+            commands[option] = [self.tools.analyze, option]
+        done = interleaved(commands, max(self.runs, 1 if self.smoke else 15))
+        for option in ("--version", "--help", "--list-metrics"):
+            self.row(f"{option} / empty program, wall", "≤ 1.5", spread(ratios(wall(done[option]), wall(done["empty"]))),
+                     f"{1e3 * min(wall(done[option])):.1f} ms")
+        over = [a - b for a, b in zip(wall(done["tiny"]), wall(done["mpi"]))]
+        size = sum(os.path.getsize(os.path.join(at, f)) for at, _, files in os.walk(tiny) for f in files)
+        self.row("tiny folder, wall s over MPI_Init", "≤ 0.3", spread(over),
+                 f"{size * 1e-6:.1f} MB in 8 gz files; MPI_Init {spread(wall(done['mpi']))} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--work")
+    parser.add_argument("--gb", type=float, default=1)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", default="plain,gz,workers,python,start")
+    parser.add_argument("--trace", help="measure this plain trace instead of a generated one")
+    parser.add_argument("--smoke", action="store_true", help="tiny and once: does the bench still run")
+    options = parser.parse_args()
+    if options.smoke:
+        options.gb, options.runs = 0.02, 1
+    with tempfile.TemporaryDirectory(prefix="ccl-bench-", dir=options.work) as work:
+        bench = Bench(options, work)
+        print(machine(bench.tools.analyze))
+        for part in options.only.split(","):
+            getattr(bench, part)()
+    print(f"median (least–most) of {options.runs} interleaved runs\n")
+    print(table(bench.rows, ("what", "target", "measured", "beside it")))
+
+
+if __name__ == "__main__":
+    main()
