@@ -124,7 +124,7 @@ class Bench:
                     "tiny": self.analyze(tiny)}
         for option in ("--version", "--help", "--list-metrics"):
             commands[option] = [self.tools.analyze, option]
-        done = interleaved(commands, max(self.runs, 1 if self.smoke else 15))
+        done = interleaved(commands, 1 if self.smoke else max(self.runs, 15), warm_up=not self.smoke)
         for option in ("--version", "--help", "--list-metrics"):
             self.row(f"{option} / empty program, wall", "≤ 1.5", spread(ratios(wall(done[option]), wall(done["empty"]))),
                      f"{1e3 * min(wall(done[option])):.1f} ms")
@@ -145,7 +145,7 @@ def main():
     parser.add_argument("--smoke", action="store_true", help="tiny and once: does the bench still run")
     options = parser.parse_args()
     if options.smoke:
-        options.gb, options.runs = 0.02, 1
+        options.gb, options.runs = 0.005, 1
     with tempfile.TemporaryDirectory(prefix="ccl-bench-", dir=options.work) as work:
         bench = Bench(options, work)
         print(machine(bench.tools.analyze))
