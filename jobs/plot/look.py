@@ -42,6 +42,14 @@ def duration_unit(largest_ns):
     return 1.0, "ns"
 
 
+def spread(labels, values):
+    """' (28% on rank 5 to 69% on rank 0)'; nothing where there is one rank."""
+    if len(labels) < 2:
+        return ""
+    low, high = int(np.argmin(values)), int(np.argmax(values))
+    return f" ({values[low]:.0%} on rank {labels[low]} to {values[high]:.0%} on rank {labels[high]})"
+
+
 def byte_unit(largest):
     for factor, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if largest >= factor:

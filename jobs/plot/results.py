@@ -94,6 +94,20 @@ def ranks_of(table):
     return [str(rank) if at < 0 else f"{at}/{rank}" for at, rank in keys], rows.reshape(-1)
 
 
+def corrected_ns(results, table, column):
+    """Times of the files of a table on the common clock, as int64; where the clock is unknown, as they are."""
+    none = np.iinfo(np.int64).min
+    ranks = results.table("ranks", "iteration", "replica", "rank", "clock_offset_ns", "clock_drift_ppb")
+    clocks = {(int(r["iteration"]), int(r["replica"]), int(r["rank"])): (int(r["clock_offset_ns"]), int(r["clock_drift_ppb"]))
+              for r in ranks if r["clock_offset_ns"] != none}
+    reference = int(results.attribute("clock_t_ref_ns", 0))
+    offset, drift = (np.array(part, np.int64) for part in zip(*(
+        clocks.get((int(r["iteration"]), int(r["replica"]), int(r["rank"])), (0, 0)) for r in table)))
+    drift = np.where(drift == none, 0, drift)
+    times = table[column].astype(np.int64)
+    return times + offset + (drift * ((times - reference) / 1e9)).astype(np.int64)
+
+
 def steps_of(table):
     """Labels of the steps of a table in order, and the column of each label per table row."""
     keys, columns = np.unique(np.stack([table["iteration"], table["step"]], 1), axis=0, return_inverse=True)

@@ -1,5 +1,6 @@
 """Bus bandwidth by message size of each operation, with the fit and the peak of the link."""
 import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 import look
 from results import Skip
@@ -69,6 +70,10 @@ def draw(results):
         axes[0, -1].annotate(f"{small.sum()} below {SMALL_BYTES} bytes left out", (1, 0), xycoords="axes fraction",
                              xytext=(0, -40), textcoords="offset points", ha="right", fontsize=7)
     axes[0, 0].set_ylim(bottom=0.5 * lowest)
+    if np.divide(*axes[0, 0].get_ylim()[::-1]) < 100:
+        axes[0, 0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes[0, 0].yaxis.set_minor_locator(NullLocator())
+    axes[0, 0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes[0, 0].set_ylabel("bus bandwidth by transfer time (GB/s)")
     look.title(fig, finding(attributes, best, links))
     return fig
@@ -76,13 +81,12 @@ def draw(results):
 
 def draw_fit(ax, fit, part, op, color):
     alpha, beta = (float(fit[name]) if name in fit.dtype.names else np.nan for name in ("alpha_ns", "beta_bytes_per_s"))
-    if not np.isfinite(alpha) or not np.isfinite(beta) or beta <= 0:
+    good = float(fit["r_squared"]) if "r_squared" in fit.dtype.names else 1.0
+    if not np.isfinite(alpha) or not np.isfinite(beta) or beta <= 0 or alpha < 0 or good < 0.5:
         return
     x = np.geomspace(part["payload_bytes"].min(), part["payload_bytes"].max(), 60)
     factor = float(np.median(bus_factor(op, part["group_size"].astype(float))))
-    seconds = alpha / 1e9 + x * factor / beta
-    good = seconds > 0
-    ax.plot(x[good], x[good] * factor / seconds[good] / 1e9, color=color, linewidth=1,
+    ax.plot(x, x * factor / (alpha / 1e9 + x * factor / beta) / 1e9, color=color, linewidth=1,
             label=f"fit {op.replace('_', ' ')}, {fit['dimension']}: α {alpha / 1e3:.3g} µs, β {beta / 1e9:.3g} GB/s")
 
 

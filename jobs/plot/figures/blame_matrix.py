@@ -45,8 +45,9 @@ def draw(results):
     victims = int((matrix[:, worst] > 0.01 * matrix[:, worst].max()).sum())
     ax.annotate(f"rank {labels[worst]}", (worst, -0.5), xytext=(0, 3), textcoords="offset points", ha="center",
                 color=look.RED, annotation_clip=False)
-    whom = "the straggler, " if told == labels[worst] else ""
+    known = int(attributes.get("ranks_covered", 0)) >= int(attributes.get("ranks_expected", 0))
+    whom = "the straggler, " if told == labels[worst] and known else ""
     look.title(fig, f"{by_last[worst] / matrix.sum():.0%} of all waiting is for {whom}rank {labels[worst]}: "
                     f"{look.say_ns(by_last[worst])}, on {victims} other rank{'s' if victims != 1 else ''}"
-                    + ("" if whom or told == "-1" else f" (most blame by delay: rank {told})"))
+                    + ("" if told in ("-1", labels[worst]) else f" (most blame by delay: rank {told})"))
     return fig

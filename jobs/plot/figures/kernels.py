@@ -6,6 +6,10 @@ import numpy as np
 import look
 from results import ranks_of, summed
 
+CLASSES = {"communication": look.RED, "gemm": look.BLUE, "attention": look.GREEN, "elementwise": look.SKY,
+           "normalization": look.PURPLE, "optimizer": look.ORANGE, "reduction": look.YELLOW, "triton": "#7F7F7F",
+           "softmax": "#8C564B", "memory": "#000000"}
+
 
 def short_name(name, length=56):
     """Without template arguments, parameter lists and return type: what is left tells kernels apart in a figure."""
@@ -16,6 +20,16 @@ def short_name(name, length=56):
     return plain if len(plain) <= length else plain[:length - 20] + "…" + plain[-19:]
 
 
+def short_names(names):
+    """Where several would read alike, with the functor that tells them apart."""
+    out = []
+    for name in names:
+        alike = [other for other in names if short_name(other) == short_name(name)]
+        functors = re.findall(r"\b(\w*Functor\w*|\w+_kernel_(?:cuda|impl)|\w+Ops?)\b", name)
+        out.append(short_name(name) + (f" {functors[0]}" if len(alike) > 1 and functors else ""))
+    return out
+
+
 def draw(results):
     results.metric("kernel")
     classes = results.table("metrics/kernel/by_class", "class", "sum_ns", "share_ratio")
@@ -23,7 +37,8 @@ def draw(results):
     rows = results.table("metrics/kernel/rows", "rank", "class", "sum_ns")
     classes = classes[np.argsort(-classes["sum_ns"], kind="stable")]
     top = top[np.argsort(-top["sum_ns"], kind="stable")][:10]
-    color = {name: look.PALETTE[(index + 3) % len(look.PALETTE)] for index, name in enumerate(classes["class"])}
+    color = {name: CLASSES.get(name, look.GREY) for name in classes["class"]}
+    names = short_names(top["name"])
     ranks, at = ranks_of(rows)
     whole = np.maximum(summed(at, rows["sum_ns"], len(ranks)), 1)
     fig, (ax, side) = look.figure(2, 1, width=9, height=2.2 + 0.24 * (len(classes) + len(top)),
@@ -38,16 +53,16 @@ def draw(results):
     ax.set_xlabel("share of the kernel time of all ranks (ratio); line: least to most over ranks")
     for y, row in enumerate(top):
         side.barh(y, row["share_ratio"], color=color.get(row["class"], look.GREY))
-    side.set_yticks(range(len(top)), [short_name(name) for name in top["name"]], fontsize=8)
+    side.set_yticks(range(len(top)), names, fontsize=8)
     side.set_ylabel(f"kernel (first {len(top)})")
     side.set_xlabel("share of the kernel time of all ranks (ratio), colour: class")
     for axis in (ax, side):
         axis.invert_yaxis()
         axis.grid(axis="x", color="#E8E8E8")
     second = f", then {classes['class'][1]} ({classes['share_ratio'][1]:.0%})" if len(classes) > 1 else ""
-    compute = [row for row in top if row["class"] != "communication"]
+    compute = [(name, row["share_ratio"]) for name, row in zip(names, top) if row["class"] != "communication"]
     text = f"Most kernel time is {classes['class'][0]} ({classes['share_ratio'][0]:.0%}){second}"
     if compute:
-        text += f"; the largest compute kernel takes {compute[0]['share_ratio']:.0%}: {short_name(compute[0]['name'])}"
+        text += f"; the largest compute kernel takes {compute[0][1]:.0%}: {compute[0][0]}"
     look.title(fig, text)
     return fig

@@ -37,7 +37,5 @@ def draw(results):
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title="mean over ranks", alignment="left")
     exposed = shares[2]
     look.title(fig, f"{float(attributes.get('overlap_ratio', np.nan)):.0%} of communication is hidden behind compute; "
-                    f"exposed communication takes {exposed.mean():.0%} of a step "
-                    f"({exposed.min():.0%} on rank {ranks[int(exposed.argmin())]} to {exposed.max():.0%} on rank "
-                    f"{ranks[int(exposed.argmax())]})")
+                    f"exposed communication takes {exposed.mean():.0%} of a step{look.spread(ranks, exposed)}")
     return fig

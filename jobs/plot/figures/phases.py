@@ -44,10 +44,7 @@ def draw(results):
     fig.colorbar(image, ax=by_rank, label="share of the step (ratio)", pad=0.01)
     largest = int(union.mean(1).argmax())
     waits = (union - compute)[largest].mean() / max(union[largest].mean(), 1e-12)
-    spread = union[largest].max() - union[largest].min()
-    text = f"{known[largest].capitalize()} takes {union[largest].mean():.0%} of a step, {waits:.0%} of it without computing"
-    if spread > 0.05:
-        text += f"; from {union[largest].min():.0%} (rank {ranks[int(union[largest].argmin())]}) to " \
-                f"{union[largest].max():.0%} (rank {ranks[int(union[largest].argmax())]})"
+    text = f"{known[largest].capitalize()} takes {union[largest].mean():.0%} of a step{look.spread(ranks, union[largest])}" \
+           f" and does not compute for {waits:.0%} of that"
     look.title(fig, text)
     return fig

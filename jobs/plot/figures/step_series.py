@@ -32,7 +32,9 @@ def panel(ax, ranks, steps, matrix, stages, label):
     x = np.arange(len(steps))
     values = matrix / factor
     low, middle, high = (f(values, axis=0) for f in (np.nanmin, np.nanmedian, np.nanmax))
-    if len(ranks) <= 12:
+    if len(steps) == 1:
+        ax.scatter(np.zeros(len(ranks)), values[:, 0], s=10, color="#8A8A8A", zorder=2, label="a rank")
+    elif len(ranks) <= 12:
         ax.plot(x, values.T, color="#8A8A8A", linewidth=0.7, zorder=2)
     ax.fill_between(x, low, high, color=look.SKY, alpha=0.45, label="least to most over ranks", linewidth=0)
     ax.plot(x, middle, color=look.BLUE, marker="o" if len(steps) < 40 else None, markersize=3, label="median over ranks")
@@ -74,7 +76,8 @@ def draw(results):
     if len(found):
         often, times = np.unique(found[:, 0], return_counts=True)
         worst = often[times.argmax()]
-        text += f"; rank {budget[0][worst]} computes longer than its peers in {times.max()} of them"
+        text += f"; rank {budget[0][worst]} computes longer than its peers"
+        text += f" in {times.max()} of them" if len(steps) > 1 else ""
         text += f", {len(often) - 1} further ranks at times" if len(often) > 1 else ""
     elif budget:
         text += "; no rank computes clearly longer than its peers"

@@ -23,7 +23,9 @@ def finding(attributes, ranks, steps, delays, periods):
     late = lines > 0.2 * np.nanmax(lines)
     since = int(np.argmax(late))
     when = "" if since == 0 or not late[since:].all() else f", since step {' of iteration '.join(re.findall('[0-9]+', steps[since]))}"
-    return worst, f"{name[0].upper()}{name[1:]} is the straggler: it delays the others by {amount}{when}"
+    seen, expected = (int(attributes.get(f"ranks_{what}", 0)) for what in ("covered", "expected"))
+    role = "is the straggler" if seen >= expected else f"is last most of the {seen} ranks seen (of {expected})"
+    return worst, f"{name[0].upper()}{name[1:]} {role}: it delays the others by {amount}{when}"
 
 
 def draw(results):

@@ -2,7 +2,7 @@
 import numpy as np
 
 import look
-from results import Skip
+from results import Skip, corrected_ns
 
 
 def pick_iteration(results):
@@ -13,17 +13,14 @@ def pick_iteration(results):
 
 
 def step_starts(results, iteration, reference):
-    """Earliest corrected GPU start of each step, in ms after the reference; empty where the clock is not known."""
+    """Earliest corrected GPU start of each step, in ns after the reference."""
     if not results.has("steps") or not results.has("ranks"):
         return []
-    steps, ranks = results.table("steps"), results.table("ranks")
-    offsets = {(r["replica"], r["rank"]): r["clock_offset_ns"] for r in ranks if r["iteration"] == iteration}
+    steps = results.table("steps")
+    steps = steps[(steps["iteration"] == iteration) & (steps["step"] >= 0) & (steps["gpu_start_ns"] > 0)]
     starts = {}
-    for row in steps[(steps["iteration"] == iteration) & (steps["step"] >= 0)]:
-        offset = offsets.get((row["replica"], row["rank"]), 0)
-        if row["gpu_start_ns"] > 0 and offset != np.iinfo(np.int64).min:
-            at = int(row["gpu_start_ns"]) + int(offset) - reference
-            starts[int(row["step"])] = min(at, starts.get(int(row["step"]), at))
+    for number, at in zip(steps["step"], corrected_ns(results, steps, "gpu_start_ns") if len(steps) else ()):
+        starts[int(number)] = min(int(at) - reference, starts.get(int(number), int(at) - reference))
     return sorted(starts.items())
 
 
@@ -46,8 +43,7 @@ def draw(results):
         "stands still": np.where(seen, read["idle_ns"] / width, np.nan),
     }
     means = {name: float(np.nanmean(values)) for name, values in share.items()}
-    per_rank = np.nanmean(share["computes"], axis=1)
-    most = int(np.nanargmax(per_rank))
+    per_rank = np.nan_to_num(np.nanmean(share["computes"], axis=1))
     panel = look.rank_height(len(rank_of), per_rank=0.11, least=1.5, most=2.8)
     fig, axes = look.figure(3, 1, width=10, height=0.9 + 3 * panel, sharex=True)
     factor, unit = look.duration_unit(float(edges[-1] - edges[0]))
@@ -66,7 +62,5 @@ def draw(results):
     axes[-1].set_xlabel(f"time since the first GPU event of the iteration ({unit}; dotted: a step begins, number on top)")
     fig.colorbar(image, ax=axes, label="share of each time bin", shrink=0.6, pad=0.01)
     which = f" (iteration {iteration} of {count})" if count > 1 else ""
-    look.title(fig, f"GPUs compute {means['computes']:.0%} of the time{which}; rank {rank_of[most]} most "
-                    f"({per_rank[most]:.0%}), rank {rank_of[int(np.nanargmin(per_rank))]} least "
-                    f"({np.nanmin(per_rank):.0%})")
+    look.title(fig, f"GPUs compute {means['computes']:.0%} of the time{which}{look.spread(rank_of, per_rank)}")
     return fig

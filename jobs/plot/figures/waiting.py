@@ -28,6 +28,5 @@ def draw(results):
     ax.legend(loc="upper left", bbox_to_anchor=(1, 1), title="waits for, mean over ranks", alignment="left")
     largest = int(np.argmax([share.mean() for share in shares]))
     look.title(fig, f"GPUs do not compute for {bottom.mean():.0%} of a step, "
-                    f"{shares[largest].mean() / max(bottom.mean(), 1e-12):.0%} of that because of {CAUSES[largest][1]} "
-                    f"(most on rank {ranks[int(shares[largest].argmax())]}: {shares[largest].max():.0%} of its step)")
+                    f"{shares[largest].mean() / max(bottom.mean(), 1e-12):.0%} of that because of {CAUSES[largest][1]}{look.spread(ranks, shares[largest])}")
     return fig

@@ -1,0 +1,36 @@
+"""Gantt of all pipelines of a model replica under each other, one thin lane per rank."""
+import gantt
+import look
+from results import Skip
+
+MOST_LANES = 512
+
+
+def replica_of(results):
+    """(replica, rank) -> data-parallel coordinates; empty where the mesh is not known."""
+    ranks = results.table("ranks", "rank", "replica", "dp_replicate", "dp_shard")
+    return {int(r["rank"]): (int(r["replica"]), int(r["dp_replicate"]), int(r["dp_shard"])) for r in ranks}
+
+
+def draw(results):
+    _, step, lanes = gantt.lanes_of_a_step(results)
+    stages = {lane.stage for lane in lanes}
+    if len(lanes) <= len(stages):
+        raise Skip("there is one pipeline only: see pipeline_gantt")
+    where = replica_of(results)
+    first = where.get(lanes[0].rank)
+    mine = [lane for lane in lanes if where.get(lane.rank) == first]
+    whole = len({lane.pipeline for lane in mine}) < 2  # a replica is one pipeline: all replicas then
+    lanes = (lanes if whole else mine)[:MOST_LANES]
+    fig, ax = look.figure(width=14, height=min(13.0, 1.8 + 0.16 * len(lanes)))
+    gantt.draw_lanes(ax, lanes, numbers=False)
+    look.label_rows(ax.yaxis, [f"{lane.rank} (stage {lane.stage})" for lane in lanes], most=40)
+    for y in range(1, len(lanes)):
+        if lanes[y].pipeline != lanes[y - 1].pipeline:
+            ax.axhline(y - 0.5, color="black", linewidth=0.5)
+    ax.set_ylabel("rank, pipelines under each other")
+    idle = gantt.idle_share(lanes)
+    what = "of all pipelines" if whole else "of a model replica"
+    look.title(fig, f"{len(lanes)} ranks {what} are in no micro-batch {idle.mean():.0%} of step {step}"
+                    f"{look.spread([lane.rank for lane in lanes], idle)}")
+    return fig

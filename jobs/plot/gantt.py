@@ -1,0 +1,84 @@
+"""Micro-batches of pipelines as boxes on lanes, on the corrected clock; shared by the pipeline figures."""
+import numpy as np
+
+import look
+from results import Skip, corrected_ns, in_steps
+
+COLOURS = {"forward": look.BLUE, "backward": look.ORANGE, "weight": look.GREEN}
+PATH = "metrics/microbatch/by_phase"
+
+
+class Lane:
+    """One rank in one step: its boxes by direction as (start ns, length ns, micro-batch)."""
+
+    def __init__(self, rank, stage, pipeline):
+        self.rank, self.stage, self.pipeline, self.boxes = rank, stage, pipeline, {name: [] for name in COLOURS}
+
+    def ends(self):
+        spans = [(start, start + length) for boxes in self.boxes.values() for start, length, _ in boxes]
+        return (min(span[0] for span in spans), max(span[1] for span in spans)) if spans else (0, 0)
+
+
+def lanes_of_a_step(results):
+    """(iteration, step, lanes in order of pipeline and stage) of the middle step that has micro-batches."""
+    results.metric("microbatch")
+    places = in_steps(results.table("metrics/pipeline_bubble/rows", "rank", "stage", "pipeline"))
+    place = {(int(r["replica"]), int(r["rank"])): (int(r["stage"]), int(r["pipeline"])) for r in places}
+    boxes = in_steps(results.table(PATH, "rank", "microbatch", "direction", "start_ns", "wall_ns"))
+    boxes = boxes[(boxes["microbatch"] >= 0) & (boxes["wall_ns"] > 0)]
+    if not len(boxes):
+        raise Skip("no micro-batch has a number and a time")
+    steps = np.unique(np.stack([boxes["iteration"], boxes["step"]], 1), axis=0)
+    iteration, step = (int(part) for part in steps[len(steps) // 2])
+    boxes = boxes[(boxes["iteration"] == iteration) & (boxes["step"] == step)]
+    starts = corrected_ns(results, boxes, "start_ns")
+    lanes = {}
+    for row, start in zip(boxes, starts):
+        key = int(row["replica"]), int(row["rank"])
+        if key in place and row["direction"] in COLOURS:
+            lane = lanes.setdefault(key, Lane(key[1], *place[key]))
+            lane.boxes[row["direction"]].append((int(start), int(row["wall_ns"]), int(row["microbatch"])))
+    if not lanes:
+        raise Skip("no rank of a pipeline has micro-batches")
+    return iteration, step, sorted(lanes.values(), key=lambda lane: (lane.pipeline, lane.stage, lane.rank))
+
+
+def draw_lanes(ax, lanes, numbers):
+    """Boxes in ms (or the unit that reads well); numbers: write the micro-batch into boxes that have room."""
+    first, last = min(lane.ends()[0] for lane in lanes), max(lane.ends()[1] for lane in lanes)
+    factor, unit = look.duration_unit(float(last - first))
+    inches = ax.figure.get_figwidth() * 0.88 * factor / float(last - first)
+    for y, lane in enumerate(lanes):
+        ax.barh(y, (last - first) / factor, height=0.84, color="#F0F0F0", linewidth=0, zorder=0)
+        for direction, boxes in lane.boxes.items():
+            if not boxes:
+                continue
+            spans = [((start - first) / factor, length / factor) for start, length, _ in boxes]
+            ax.broken_barh(spans, (y - 0.42, 0.84), facecolors=COLOURS[direction], edgecolors="white",
+                           linewidth=0.4 if numbers else 0, zorder=1, rasterized=not numbers)
+            for (start, length), (_, _, number) in zip(spans, boxes) if numbers else ():
+                if length * inches > 0.055 * len(str(number)) + 0.02:
+                    ax.text(start + length / 2, y, str(number), ha="center", va="center", fontsize=6, zorder=2,
+                            color="white" if direction != "backward" else "black", clip_on=True)
+    for direction, colour in COLOURS.items():
+        if any(lane.boxes[direction] for lane in lanes):
+            ax.barh(0, 0, color=colour, label=direction)
+    ax.barh(0, 0, color="#F0F0F0", label="in no micro-batch")
+    ax.set_xlim(0, (last - first) / factor)
+    ax.set_ylim(len(lanes) - 0.5, -0.5)
+    ax.set_xlabel(f"time since the first micro-batch of the step ({unit}, clocks corrected)")
+    look.legend_below(ax, ncols=4)
+
+
+def idle_share(lanes):
+    """Share of the common window in which a lane is in no micro-batch, per lane."""
+    first, last = min(lane.ends()[0] for lane in lanes), max(lane.ends()[1] for lane in lanes)
+    shares = []
+    for lane in lanes:
+        spans = sorted((start, start + length) for boxes in lane.boxes.values() for start, length, _ in boxes)
+        busy, reached = 0, first
+        for start, end in spans:
+            busy += max(0, end - max(start, reached))
+            reached = max(reached, end)
+        shares.append(1 - busy / max(1, last - first))
+    return np.array(shares)
