@@ -64,7 +64,13 @@ struct JobReader {
     } else {
       add(value);
     }
-    option.set(request, what, texts);
+    try {
+      option.set(request, what, texts);
+    } catch (const FatalError& error) {
+      // Setters that several places share do not know about files.
+      if (std::string_view(error.what()).starts_with(path)) throw;
+      throw FatalError(error.exit_code(), at(where) + error.what());
+    }
   }
 
   std::string beside_job(const std::string& text) const {

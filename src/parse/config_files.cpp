@@ -18,6 +18,7 @@ void refuse_unknown(const std::string& file, const std::string& where, const YAM
                     const std::vector<std::string>& known) {
   if (!given.IsMap()) refuse(file, where + " is no map of keys", "See configs/README.md.");
   for (const auto& entry : given) {
+    if (!entry.first.IsScalar()) refuse(file, "a key in " + where + " is no plain word", "See configs/README.md.");
     const auto key = entry.first.as<std::string>();
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string near = closest(key, known);
