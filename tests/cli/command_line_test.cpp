@@ -170,7 +170,7 @@ TEST_F(JobFile, MistakesNameFileLineAndKey) {
   EXPECT_THAT(refused("input: {a: b}"), HasSubstr("must be a plain value"));
   EXPECT_THAT(refused("strict: perhaps"), HasSubstr("must be true or false"));
   EXPECT_THAT(refused("iteration: ten"), HasSubstr("iteration 'ten' (not a whole number)"));
-  EXPECT_THAT(refused("metrics: iter_tme"), HasSubstr("Did you mean 'iter_time'?"));
+  EXPECT_THAT(refused("metrics: iter_tme"), AllOf(HasSubstr("job.yaml:1: "), HasSubstr("Did you mean 'iter_time'?")));
   EXPECT_THAT(refused("input: [a"), HasSubstr("not YAML"));
   EXPECT_THAT(refused("- a\n- b\n"), HasSubstr("must be a mapping"));
   EXPECT_THAT(refused("\x01\xff\xfe"), Not(HasSubstr("accepted")));
