@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/bytes.hpp"
+#include "metrics/trace_views.hpp"
 #include "parse/finish.hpp"
 #include "parse/memory_snapshot.hpp"
 #include "parse/trace_reader.hpp"
@@ -28,18 +29,10 @@ std::vector<std::int32_t> own_files(const Input& input, int worker) {
 }
 
 /// Busy times of each device by kind, merged over its streams.
-std::vector<RankSegments> segments_of(const RankTrace& trace) {
-  std::vector<RankSegments> all(trace.devices.size());
-  for (std::size_t d = 0; d < all.size(); ++d) all[d].device = trace.devices[d];
-  const EventTable& events = trace.events;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const std::int32_t device = trace.lanes[events.lane[i]].device;
-    RankSegments& of = *std::find_if(all.begin(), all.end(), [&](const RankSegments& s) { return s.device == device; });
-    Intervals& busy = events.kind[i] == EventKind::communication ? of.communication
-                      : events.kind[i] == EventKind::compute     ? of.compute
-                                                                 : of.memory;
-    append_merged(busy, {events.start_ns[i], events.end_ns(i)});
-  }
+std::vector<RankSegments> segments_of(const RankTrace& trace, const BusyTrace& busy) {
+  std::vector<RankSegments> all;
+  for (std::size_t d = 0; d < trace.devices.size(); ++d)
+    all.push_back({trace.devices[d], busy.whole[d].communication, busy.whole[d].compute, busy.whole[d].memory});
   return all;
 }
 
@@ -47,7 +40,7 @@ std::vector<RankSegments> segments_of(const RankTrace& trace) {
 struct TraceUse {
   const Input& input;
   const Config& config;
-  const LocalContext& context;
+  const LocalContext& any_trace;
   Metrics& metrics;
   LocalResults& local;
   std::int32_t worker;
@@ -60,10 +53,13 @@ struct TraceUse {
       select_steps(trace, config.input.steps);
     }
     assign_dimensions(trace, input.workload.mesh);
+    TraceViews views(trace, any_trace.classifier);
+    LocalContext context = any_trace;
+    context.views = &views;
     const auto number = static_cast<std::int32_t>(local.facts.size());
     local.facts.push_back(facts_of(trace, number));
     local.facts.back().worker = worker;
-    local.segments.push_back(keep_segments ? segments_of(trace) : std::vector<RankSegments>());
+    local.segments.push_back(keep_segments ? segments_of(trace, views.busy()) : std::vector<RankSegments>());
     local.groups.push_back(trace.groups);
     if (keep_records) {
       const std::vector<CollectiveRecord> records = make_records(trace, number);

@@ -20,9 +20,21 @@ std::int64_t length_ns(std::span<const Interval> merged) {
 
 namespace {
 
-// Calls found(common) for every non-empty piece of A ∩ B, in order.
+/// From the first interval on that ends behind t.
+std::span<const Interval> from_time(std::span<const Interval> merged, std::int64_t t_ns) {
+  const auto first = std::partition_point(merged.begin(), merged.end(),
+                                          [t_ns](const Interval& interval) { return interval.end_ns <= t_ns; });
+  return merged.subspan(static_cast<std::size_t>(first - merged.begin()));
+}
+
+// Calls found(common) for every non-empty piece of A ∩ B, in order. What lies before the other list is not walked
+// through: a short list within a long one costs a binary search.
 template <class Found>
 void for_each_common(std::span<const Interval> a, std::span<const Interval> b, Found found) {
+  if (a.empty() || b.empty()) return;
+  a = from_time(a, b.front().start_ns);
+  if (a.empty()) return;
+  b = from_time(b, a.front().start_ns);
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     const Interval common{std::max(a[i].start_ns, b[j].start_ns), std::min(a[i].end_ns, b[j].end_ns)};
     if (common.start_ns < common.end_ns) found(common);

@@ -6,8 +6,8 @@
 // event edges, so the producer is the operation that ended last. Merge: keys are disjoint. Headline: blocking / period.
 #include <algorithm>
 
-#include "metrics/busy.hpp"
 #include "metrics/pooled.hpp"
+#include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
@@ -55,8 +55,8 @@ struct BlockingComm {
   };
   using Tables = RowTables<Row>;
 
-  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
-    const BusyTrace busy = busy_lists(trace);
+  static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
+    const BusyTrace& busy = context.views->busy();
     std::vector<std::vector<std::size_t>> events_of(trace.steps.size() * busy.devices_count);
     const std::vector<std::size_t> device_of_lane = device_rows(trace);
     for (std::size_t i = 0; i < trace.events.size(); ++i)

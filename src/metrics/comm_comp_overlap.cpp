@@ -4,8 +4,8 @@
 // Merge: keys are disjoint. Headline: Σ overlap / Σ communication.
 #include <map>
 
-#include "metrics/busy.hpp"
 #include "metrics/pooled.hpp"
+#include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
@@ -111,8 +111,8 @@ struct CommCompOverlap {
   using WholeByOp = Part<CollectiveOp, 2>;
   using Tables = RowTables<Row, Whole, ByOp, ByDimension, WholeByOp>;
 
-  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
-    const BusyTrace busy = busy_lists(trace);
+  static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
+    const BusyTrace& busy = context.views->busy();
     for (std::size_t s = 0; s < trace.steps.size(); ++s)
       for (std::size_t d = 0; d < trace.devices.size(); ++d) {
         const BusyLists& lists = busy.step(s, d);

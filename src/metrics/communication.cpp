@@ -9,8 +9,8 @@
 #include <map>
 
 #include "core/collective_math.hpp"
-#include "metrics/busy.hpp"
 #include "metrics/moved.hpp"
+#include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
@@ -33,8 +33,8 @@ struct Communication {
   }
   using Tables = communicating::Tables;
 
-  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
-    const BusyTrace busy = busy_lists(trace);
+  static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
+    const BusyTrace& busy = context.views->busy();
     for (std::size_t s = 0; s < trace.steps.size(); ++s)
       for (std::size_t d = 0; d < trace.devices.size(); ++d) {
         const BusyLists& lists = busy.step(s, d);

@@ -9,6 +9,7 @@
 #include "metrics/fsdp_gathers.hpp"
 #include "metrics/fsdp_tables.hpp"
 #include "metrics/pooled.hpp"
+#include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
@@ -31,16 +32,14 @@ struct Fsdp {
   using Tables = RowTables<FsdpRow, FsdpByOp, FsdpByModule>;
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
-    const LaunchContext launches = launch_context(trace);
+    const LaunchContext& launches = context.views->launches();
     const FsdpSlices slices = fsdp_slices(trace, launches);
     if (!slices.any) return;
-    const SliceRules rules(trace, context.classifier);
-    const TracePhases phases = trace_phases(trace, launches, rules);
     Collected all(trace);
     all.add_events(launches, slices);
     std::vector<const Intervals*> compute;
     for (const Device& device : all.by_device) compute.push_back(&device.compute);
-    const auto gathers = fsdp_gathers(trace, launches, slices, phases, all.device_of_lane, compute);
+    const auto gathers = fsdp_gathers(trace, launches, slices, context.views->phases(), all.device_of_lane, compute);
     all.add_gathers(gathers);
     all.add_slices(slices);
     all.write(context, out);

@@ -2,8 +2,8 @@
 // Definition: busy = len(C ∪ K ∪ M), compute = len(K), copies = len(M) per (step, rank, device); shares divide by
 // period = gap + len(GPU window) (metric-definitions 5.9; decisions, Steps). A GPU that waits in a collective is busy.
 // Merge: keys are disjoint. Headline: Σ busy / Σ period, Σ compute / Σ period.
-#include "metrics/busy.hpp"
 #include "metrics/pooled.hpp"
+#include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
@@ -71,8 +71,8 @@ struct GpuUtilization {
   };
   using Tables = RowTables<Row, Whole>;
 
-  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
-    const BusyTrace busy = busy_lists(trace);
+  static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
+    const BusyTrace& busy = context.views->busy();
     for (std::size_t d = 0; d < trace.devices.size(); ++d) {
       for (std::size_t s = 0; s < trace.steps.size(); ++s) {
         const BusyLists& lists = busy.step(s, d);

@@ -57,6 +57,8 @@ struct MetricInfo {
   bool needs_snapshots = false;      // snapshot() is used; without such a metric snapshots are not read
 };
 
+class TraceViews;
+
 /// local(): one trace, const, while its events are in memory. What the workers agree on later is filled in by settle():
 /// leave `rank`, `replica` and `step.iteration` of a row unknown, and `step.step` as the trace numbers it.
 struct LocalContext {
@@ -64,6 +66,7 @@ struct LocalContext {
   const Workload& workload;
   const Classifier& classifier;
   StringTable& strings;  // texts that rows refer to by StringId
+  TraceViews* views = nullptr;  // in local(): of this trace, shared by all metrics (metrics/trace_views.hpp)
 };
 
 /// Between parse and verdict a worker keeps of each rank only this: merged busy lists per kind, ≤ 16 bytes per event.

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/statistics.hpp"
-#include "metrics/busy.hpp"
 #include "metrics/pipeline_stage.hpp"
 #include "metrics/pooled.hpp"
+#include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
@@ -56,8 +56,8 @@ struct Straggler {
   };
   using Tables = RowTables<Row>;
 
-  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
-    const BusyTrace busy = busy_lists(trace);
+  static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
+    const BusyTrace& busy = context.views->busy();
     for (std::size_t s = 0; s < trace.steps.size(); ++s)
       for (std::size_t d = 0; d < trace.devices.size(); ++d) {
         const BusyLists& lists = busy.step(s, d);

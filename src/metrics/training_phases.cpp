@@ -4,10 +4,9 @@
 // their events do (prefetch), so that shares can add to more than 1, none being above 1. Merge: keys are disjoint.
 #include <array>
 
-#include "metrics/busy.hpp"
 #include "metrics/layers.hpp"
-#include "metrics/phases.hpp"
 #include "metrics/pooled.hpp"
+#include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
@@ -97,12 +96,10 @@ struct TrainingPhases {
   using Tables = RowTables<Row, ByPhase, ByLayer>;
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
-    const LaunchContext launches = launch_context(trace);
-    const SliceRules rules(trace, context.classifier);
-    const TracePhases phases = trace_phases(trace, launches, rules);
+    const TracePhases& phases = context.views->phases();
     if (!phases.known) return;
     add_phases(trace, phases, out);
-    add_layers(trace, launches, phases, out);
+    add_layers(trace, context.views->launches(), phases, out);
   }
 
   static void report(const Tables& tables, const ReportContext&, Report& out) {

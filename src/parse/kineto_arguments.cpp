@@ -1,7 +1,7 @@
 #include "parse/kineto_arguments.hpp"
 
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "parse/decimal.hpp"
@@ -10,11 +10,9 @@ namespace ccl {
 namespace {
 
 float parse_float(std::string_view text) {
-  const std::string copy(text.substr(0, 64));
-  char* end = nullptr;
-  const double value = std::strtod(copy.c_str(), &end);
-  return end == copy.c_str() || !std::isfinite(value) ? std::numeric_limits<float>::quiet_NaN()
-                                                      : static_cast<float>(value);
+  double value = 0;
+  const bool is_number = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
+  return is_number && std::isfinite(value) ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
 }
 
 void read_shape(std::string_view key, std::string_view text, GpuArguments& out) {

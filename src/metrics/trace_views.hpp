@@ -1,0 +1,37 @@
+// What several metrics need of the trace that is in memory: merged busy lists, the CPU slices around each launch, the
+// phase of each event. Made when the first metric asks, gone with the trace. Local stage.
+#pragma once
+#include <optional>
+
+#include "core/launch_context.hpp"
+#include "metrics/busy.hpp"
+#include "metrics/phases.hpp"
+
+namespace ccl {
+
+class TraceViews {
+ public:
+  /// The trace must not move or change while anything of it is used.
+  TraceViews(const RankTrace& trace, const Classifier& classifier) : trace_(trace), classifier_(classifier) {}
+
+  const BusyTrace& busy() { return made(busy_, [&] { return busy_lists(trace_); }); }
+  const LaunchContext& launches() { return made(launches_, [&] { return launch_context(trace_); }); }
+  const SliceRules& rules() { return made(rules_, [&] { return SliceRules(trace_, classifier_); }); }
+  const TracePhases& phases() { return made(phases_, [&] { return trace_phases(trace_, launches(), rules()); }); }
+
+ private:
+  template <class View, class Make>
+  const View& made(std::optional<View>& view, Make make) {
+    if (!view) view.emplace(make());
+    return *view;
+  }
+
+  const RankTrace& trace_;
+  const Classifier& classifier_;
+  std::optional<BusyTrace> busy_;
+  std::optional<LaunchContext> launches_;
+  std::optional<SliceRules> rules_;
+  std::optional<TracePhases> phases_;
+};
+
+}  // namespace ccl
