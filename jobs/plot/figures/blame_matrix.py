@@ -43,11 +43,15 @@ def draw(results):
     told = str(int(attributes.get("straggler_rank", -1)))
     worst = labels.index(told) if told in labels else int(by_last.argmax())
     victims = int((matrix[:, worst] > 0.01 * matrix[:, worst].max()).sum())
+    share = by_last[worst] / matrix.sum()
+    if size > 32:  # cells are thin
+        most = np.flatnonzero(matrix[:, worst] > 0.3 * matrix[:, worst].max())
+        ax.scatter(np.full(len(most), worst), most, s=24, facecolors="none", edgecolors=look.RED, linewidths=1)
     ax.annotate(f"rank {labels[worst]}", (worst, -0.5), xytext=(0, 3), textcoords="offset points", ha="center",
                 color=look.RED, annotation_clip=False)
     known = int(attributes.get("ranks_covered", 0)) >= int(attributes.get("ranks_expected", 0))
     whom = "the straggler, " if told == labels[worst] and known else ""
-    look.title(fig, f"{by_last[worst] / matrix.sum():.0%} of all waiting is for {whom}rank {labels[worst]}: "
+    look.title(fig, f"{share:.{0 if share >= 0.01 else 2}%} of all waiting is for {whom}rank {labels[worst]}: "
                     f"{look.say_ns(by_last[worst])}, on {victims} other rank{'s' if victims != 1 else ''}"
                     + ("" if told in ("-1", labels[worst]) else f" (most blame by delay: rank {told})"))
     return fig
