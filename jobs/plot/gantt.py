@@ -11,8 +11,9 @@ PATH = "metrics/microbatch/by_phase"
 class Lane:
     """One rank in one step: its boxes by direction as (start ns, length ns, micro-batch)."""
 
-    def __init__(self, rank, stage, pipeline):
-        self.rank, self.stage, self.pipeline, self.boxes = rank, stage, pipeline, {name: [] for name in COLOURS}
+    def __init__(self, rank, pipeline, stage, replica):
+        self.rank, self.pipeline, self.stage, self.replica = rank, pipeline, stage, replica
+        self.boxes = {name: [] for name in COLOURS}
 
     def ends(self):
         spans = [(start, start + length) for boxes in self.boxes.values() for start, length, _ in boxes]
@@ -22,8 +23,11 @@ class Lane:
 def lanes_of_a_step(results):
     """(iteration, step, lanes in order of pipeline and stage) of the middle step that has micro-batches."""
     results.metric("microbatch")
-    places = in_steps(results.table("metrics/pipeline_bubble/rows", "rank", "stage", "pipeline"))
-    place = {(int(r["replica"]), int(r["rank"])): (int(r["stage"]), int(r["pipeline"])) for r in places}
+    places = results.table("model_groups", "rank", "pipeline", "stage", "model_replica")
+    place = {int(r["rank"]): (int(r["pipeline"]), int(r["stage"]), int(r["model_replica"]))
+             for r in places if r["pipeline"] >= 0}
+    if not place:
+        raise Skip("no rank is in a pipeline")
     boxes = in_steps(results.table(PATH, "rank", "microbatch", "direction", "start_ns", "wall_ns"))
     boxes = boxes[(boxes["microbatch"] >= 0) & (boxes["wall_ns"] > 0)]
     if not len(boxes):
@@ -35,8 +39,8 @@ def lanes_of_a_step(results):
     lanes = {}
     for row, start in zip(boxes, starts):
         key = int(row["replica"]), int(row["rank"])
-        if key in place and row["direction"] in COLOURS:
-            lane = lanes.setdefault(key, Lane(key[1], *place[key]))
+        if key[1] in place and row["direction"] in COLOURS:
+            lane = lanes.setdefault(key, Lane(key[1], *place[key[1]]))
             lane.boxes[row["direction"]].append((int(start), int(row["wall_ns"]), int(row["microbatch"])))
     if not lanes:
         raise Skip("no rank of a pipeline has micro-batches")

@@ -27,8 +27,11 @@ def one_forward_one_backward(file):
             start = 1_790_000_000_000_000_000 - int(row["clock_offset_ns"])
             rows.append((row["iteration"], 6, rank, 0, -1, batch, b"forward", start + (stage + batch) * MS, MS, MS // 2, MS // 4))
             rows.append((row["iteration"], 6, rank, 0, -1, batch, b"backward", start + (3 + hole + 2 * batch) * MS, 2 * MS, MS, 0))
-    if "metrics/microbatch" in file:
-        del file["metrics/microbatch"]
+    for name in ("metrics/microbatch", "model_groups"):
+        if name in file:
+            del file[name]
+    file["model_groups"] = np.array([(row["rank"], int(row["rank"]) % 4, row["pp"], row["dp_shard"]) for row in ranks],
+                                    [("rank", "i8"), ("pipeline", "i8"), ("stage", "i8"), ("model_replica", "i8")])
     group = file.create_group("metrics/microbatch")
     group.attrs["status"] = "ok"
     group["by_phase"] = np.array(rows, FIELDS)

@@ -6,20 +6,12 @@ from results import Skip
 MOST_LANES = 512
 
 
-def replica_of(results):
-    """(replica, rank) -> data-parallel coordinates; empty where the mesh is not known."""
-    ranks = results.table("ranks", "rank", "replica", "dp_replicate", "dp_shard")
-    return {int(r["rank"]): (int(r["replica"]), int(r["dp_replicate"]), int(r["dp_shard"])) for r in ranks}
-
-
 def draw(results):
     _, step, lanes = gantt.lanes_of_a_step(results)
     stages = {lane.stage for lane in lanes}
     if len(lanes) <= len(stages):
         raise Skip("there is one pipeline only: see pipeline_gantt")
-    where = replica_of(results)
-    first = where.get(lanes[0].rank)
-    mine = [lane for lane in lanes if where.get(lane.rank) == first]
+    mine = [lane for lane in lanes if lane.replica == lanes[0].replica]
     whole = len({lane.pipeline for lane in mine}) < 2  # a replica is one pipeline: all replicas then
     lanes = (lanes if whole else mine)[:MOST_LANES]
     fig, ax = look.figure(width=14, height=min(13.0, 1.8 + 0.16 * len(lanes)))
