@@ -61,8 +61,8 @@ def draw_lanes(ax, lanes, numbers):
             ax.broken_barh(spans, (y - 0.42, 0.84), facecolors=COLOURS[direction], edgecolors="white",
                            linewidth=0.4 if numbers else 0, zorder=1, rasterized=not numbers)
             for (start, length), (_, _, number) in zip(spans, boxes) if numbers else ():
-                if length * inches > 0.055 * len(str(number)) + 0.02:
-                    ax.text(start + length / 2, y, str(number), ha="center", va="center", fontsize=6, zorder=2,
+                if length * inches > 0.045 * len(str(number)) + 0.01:
+                    ax.text(start + length / 2, y, str(number), ha="center", va="center", fontsize=5.5, zorder=2,
                             color="white" if direction != "backward" else "black", clip_on=True)
     for direction, colour in COLOURS.items():
         if any(lane.boxes[direction] for lane in lanes):

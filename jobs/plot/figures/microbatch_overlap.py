@@ -31,7 +31,7 @@ def draw(results):
     look.label_rows(ax.xaxis, [str(number) for number in numbers])
     ax.set_ylim(0, 1)
     ax.set_xlabel("micro-batch")
-    ax.set_ylabel("hidden / communication (ratio), all ranks and steps")
+    ax.set_ylabel("hidden share of communication (ratio)")
     ax.legend(loc="upper left", bbox_to_anchor=(1, 1), title="hidden under compute", alignment="left")
     look.title(fig, "Inside micro-batches compute hides " + ", ".join(
         f"{value:.0%} of the communication of {direction}" for direction, value in means.items()))
