@@ -14,7 +14,7 @@ def draw(results):
     iteration, step, lanes = gantt.lanes_of_a_step(results)
     lanes, count = worst_pipeline(lanes)
     boxes = max(sum(map(len, lane.boxes.values())) for lane in lanes)
-    fig, ax = look.figure(width=14 if boxes <= 40 else 19, height=1.6 + 0.42 * len(lanes))
+    fig, ax = look.figure(width=14 if boxes <= 40 else 19, height=min(14.0, 1.6 + 0.42 * len(lanes)))
     gantt.draw_lanes(ax, lanes, numbers=True)
     ax.set_yticks(range(len(lanes)), [f"stage {lane.stage}, rank {lane.rank}" for lane in lanes], fontsize=8)
     ax.set_ylabel("stage of the pipeline")
