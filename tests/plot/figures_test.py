@@ -112,6 +112,19 @@ class FiguresTest(PlantedTest):
         self.assertRegex(lines["experts"], r"^The fullest rank of an expert-parallel group gets 1\.\d\d × the mean")
         self.assertRegex(lines["traffic_matrix"], r"^\d+ pairs of ranks exchange known bytes")
 
+    def test_memory_that_the_allocator_reported(self):
+        path = self.copy("reported.h5")
+        with h5py.File(path, "r+") as file:
+            rows = [(10, step, rank, 0, -1, (rank + step) * 10**8, -1) for step in (4, 5) for rank in range(8)]
+            group = file.require_group("metrics/memory")
+            group.attrs["status"] = "ok"
+            if "in_trace" in group:
+                del group["in_trace"]
+            group["in_trace"] = np.array(rows, [(name, "i8") for name in (
+                "iteration", "step", "rank", "device", "replica", "peak_allocated_bytes", "peak_reserved_bytes")])
+        lines, _ = self.plot(path, "--only", "memory_steps")
+        self.assertTrue(lines["memory_steps"].startswith("Up to 1.2 GB are in use within a step (rank 7, step 5)"), lines)
+
 
 if __name__ == "__main__":
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")
