@@ -8,6 +8,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 install $test_packages
 # shellcheck disable=SC2086
 install_if_there $figure_packages
+# shellcheck disable=SC2086
+[ -z "${CI:-}" ] || install_if_there $cluster_packages
 build all
 
 say "== testing"

@@ -14,6 +14,9 @@ test_packages="$build_packages python3 python3-h5py python3-numpy python3-pandas
 # For jobs/plot and the test of its report in a browser; where they cannot be had, those tests are skipped.
 figure_packages="python3-matplotlib chromium"
 
+# For the test of slurm/ on a throw-away cluster. They bring services, so only a CI machine gets them unasked.
+cluster_packages="slurmctld slurmd slurm-client munge"
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
