@@ -58,7 +58,8 @@ def draw(results):
     ax.set_ylabel("efficiency (ratio)")
     look.legend_below(ax, ncols=3)
     parallel, balance, traffic = (float(attributes.get(line[0], np.nan)) for line in LINES)
-    what = "load imbalance" if balance < traffic else "communication and waiting"
-    look.title(fig, f"All GPUs together spend {parallel:.0%} of the step computing; what costs most is {what} "
-                    f"(load balance {balance:.0%}, communication efficiency {traffic:.0%})")
+    what = f"load imbalance costs most (load balance {balance:.0%}, communication efficiency {traffic:.0%})"
+    if balance >= traffic:
+        what = f"even the busiest GPU computes {traffic:.0%} only (communication efficiency; load balance {balance:.0%})"
+    look.title(fig, f"All GPUs together spend {parallel:.0%} of the step computing; {what}")
     return fig

@@ -79,7 +79,7 @@ def draw(results):
         text += f"; rank {budget[0][worst]} computes longer than its peers"
         text += f" in {times.max()} of them" if len(steps) > 1 else ""
         text += f", {len(often) - 1} further ranks at times" if len(often) > 1 else ""
-    elif budget:
+    elif budget and len(ranks) > 1:
         text += "; no rank computes clearly longer than its peers"
     look.title(fig, text)
     return fig
