@@ -110,7 +110,9 @@ void NsysBuild::range(const NsysRangeRow& row) {
   constexpr std::int32_t push_pop = 59, start_end = 60;
   if (row.type != push_pop && row.type != start_end) return;
   Range range{row.start_ns, row.end_ns, thread(owner, row.thread), row.domain, row.text_id};
-  if (!row.text.empty()) range.text_id = -1 - static_cast<std::int64_t>(texts_.index(cleaned(row.text)));
+  // A file may hold negative ids, which mean nothing.
+  if (!row.text.empty() || row.text_id < 0)
+    range.text_id = -1 - static_cast<std::int64_t>(texts_.index(cleaned(row.text)));
   decode_payload(row, range);
   owner.ranges.push_back(range);
 }

@@ -15,6 +15,13 @@ class NsysSqliteReader final : public TraceReader {
             const TraceSink& sink) override;
 };
 
+/// Times that no clock shows are as good as none: sums of two times and differences then fit.
+std::optional<std::int64_t> time_of(const SqliteRows& rows, std::size_t column) {
+  constexpr std::int64_t farthest_ns = std::int64_t{1} << 61;
+  const std::optional<std::int64_t> time_ns = rows.integer(column);
+  return time_ns && (*time_ns < -farthest_ns || *time_ns > farthest_ns) ? std::nullopt : time_ns;
+}
+
 std::uint64_t unsigned_of(std::optional<std::int64_t> value) { return static_cast<std::uint64_t>(value.value_or(0)); }
 
 /// One pass over one table. Rows without the values that `row` needs are counted as lost.
@@ -44,7 +51,7 @@ void read_descriptions(const SqliteFile& file, const TraceFile& trace_file, Nsys
       return true;
     });
   each("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, [&](const SqliteRows& r) {
-    if (!normalised) build.session(r.integer(0).value_or(0));
+    if (!normalised) build.session(time_of(r, 0).value_or(0));
     return true;
   });
   each("StringIds", {"id", "value"}, [&](const SqliteRows& r) {
@@ -117,7 +124,7 @@ void read_gpu_rows(const SqliteFile& file, const TraceFile& trace_file, NsysBuil
   };
   // The first seven columns are alike in all three tables.
   const auto place = [](const SqliteRows& r, NsysGpuRow& row) {
-    const auto start = r.integer(0), end = r.integer(1);
+    const auto start = time_of(r, 0), end = time_of(r, 1);
     if (!start || !end) return false;
     row.start_ns = *start;
     row.end_ns = *end;
@@ -176,24 +183,24 @@ void read_gpu_rows(const SqliteFile& file, const TraceFile& trace_file, NsysBuil
 void read_cpu_rows(const SqliteFile& file, const TraceFile& trace_file, NsysBuild& build, Problems& problems) {
   each_row(file, trace_file, build, problems, "CUPTI_ACTIVITY_KIND_RUNTIME",
            {"start", "end", "eventClass", "globalTid", "correlationId", "nameId"}, [&](const SqliteRows& r) {
-             const auto start = r.integer(0);
+             const auto start = time_of(r, 0);
              const std::int64_t event_class = r.integer(2).value_or(0);
              if (!start) return false;
              constexpr std::int64_t runtime = 0, driver = 1;
              if (event_class != runtime && event_class != driver) return true;
-             build.call({unsigned_of(r.integer(3)), *start, r.integer(1).value_or(*start), r.integer(4).value_or(0),
+             build.call({unsigned_of(r.integer(3)), *start, time_of(r, 1).value_or(*start), r.integer(4).value_or(0),
                          r.integer(5).value_or(-1)});
              return true;
            });
   each_row(file, trace_file, build, problems, "NVTX_EVENTS",
            {"start", "end", "eventType", "globalTid", "text", "textId", "domainId", "jsonText", "binaryData"},
            [&](const SqliteRows& r) {
-             const auto start = r.integer(0);
+             const auto start = time_of(r, 0);
              if (!start) return false;
              NsysRangeRow row;
              row.thread = unsigned_of(r.integer(3));
              row.start_ns = *start;
-             row.end_ns = r.integer(1).value_or(absent_ns);
+             row.end_ns = time_of(r, 1).value_or(absent_ns);
              row.type = static_cast<std::int32_t>(r.integer(2).value_or(0));
              row.domain = static_cast<std::int32_t>(r.integer(6).value_or(0));
              row.text = r.text(4);

@@ -196,6 +196,19 @@ class NsysTest(FieldTest):
             run = self.read("n%d.sqlite" % i, *self.nvtx("", columns, values))
             self.assert_has(run.whole(), compute_count=1)
 
+    def test_numbers_of_texts_that_can_not_be(self):
+        for number in (-7, 99, -2**63, 2**63 - 1):
+            run = self.read("u.sqlite", *self.nvtx("", "textId INTEGER", str(number)))
+            self.assert_has(run.whole(), compute_count=1)
+            os.remove(os.path.join(self.folder, "u.sqlite"))
+
+    def test_times_that_can_not_be(self):
+        far = "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(%d, %d, 0, 7, 1, 16777216, 1, 1)"
+        for i, (start, end) in enumerate(((-2**63, 2**63 - 1), (2**63 - 2, 2**63 - 1), (-2**63, -2**63 + 5), (2**62, -5))):
+            run = self.analyze({"rank0_f.sqlite": self.database("f%d.sqlite" % i, far % (start, end)),
+                                "rank1.json": trace(A, rank=1, world=2)})
+            self.assert_has(run.whole(1), compute_count=1)
+
     def test_P39_a_missing_column_is_named(self):
         run = self.read("m.sqlite", "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER)", kernels=False, code=2)
         self.assertRegex(run.errors, r"CUPTI_ACTIVITY_KIND_KERNEL lacks the column deviceId shortName \(schema version unknown\)")
