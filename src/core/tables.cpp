@@ -32,10 +32,12 @@ void RankTrace::clear() {
   fresh.memory_operations = std::move(memory_operations);
   fresh.kernel_shapes = std::move(kernel_shapes);
   fresh.slices = std::move(slices);
+  fresh.counters = std::move(counters);
   fresh.events.clear();
   fresh.memory_operations.clear();
   fresh.kernel_shapes.clear();
   fresh.slices.clear();
+  fresh.counters.clear();
   *this = std::move(fresh);
 }
 

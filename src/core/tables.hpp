@@ -52,6 +52,14 @@ struct KernelShape {
 /// A peer whose rank is not known until the members of its group are.
 constexpr std::int32_t peer_at_place(std::int32_t place) { return -2 - place; }
 
+/// A sample of a hardware counter of one device, averaged over the time since the sample before. percent of its peak.
+struct CounterSample {
+  std::int64_t time_ns = 0;
+  std::int32_t device = 0;
+  std::uint32_t name = 0;  // index into RankTrace::strings
+  std::int32_t percent = 0;
+};
+
 /// One rank's part in one collective (one communication kernel), sorted by event row. Sizes −1 = unknown.
 struct Collective {
   std::uint32_t event = 0;        // row in EventTable
@@ -141,6 +149,7 @@ struct RankTrace {
   std::vector<std::int32_t> devices;  // ordinals of the devices with events, ascending
   Column<MemoryOperation> memory_operations;
   Column<KernelShape> kernel_shapes;
+  Column<CounterSample> counters;     // sorted by time; kept only when a metric wants them
   std::vector<Collective> collectives;
   std::vector<std::int64_t> splits;
   std::vector<ProcessGroup> groups;

@@ -58,6 +58,20 @@ std::int64_t find_world_size(std::string_view head) {
   return digits > 0 ? value : -1;
 }
 
+/// {"data":["…", …]}, on a line of its own: how the older nsys JSON begins.
+bool is_list_of_strings(std::string_view text) {
+  const auto follows = [&](std::string_view part) {
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\r\n")));
+    if (!starts_with(text, part)) return false;
+    text.remove_prefix(part.size());
+    return true;
+  };
+  const std::string_view rest = text.substr(std::min(text.size(), text.find('\n')));
+  const bool alone = rest.empty() || rest.find_first_not_of(" \t\r\n") == std::string_view::npos ||
+                     rest[rest.find_first_not_of(" \t\r\n")] == '{';
+  return alone && follows("{") && follows("\"data\"") && follows(":") && follows("[") && follows("\"");
+}
+
 Sniffed sniff_object(std::string_view text) {
   const std::vector<std::string_view> keys = keys_at_depth(text, 1);
   const auto has = [&](std::string_view key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
@@ -79,8 +93,8 @@ Sniffed sniff_object(std::string_view text) {
   if (has("table") && contains(first_line, "\"table\""))
     return known(TraceFormat::nsys_jsonlines, "Nsight Systems JSON lines");
   if (has("schema")) return known(TraceFormat::execution_trace, "execution trace");
-  if (contains(first_line, "\"Type\":") || starts_with(text, "{\"data\":["))
-    return known(TraceFormat::unknown, "old Nsight Systems JSON");
+  if (contains(first_line, "\"Type\":") || is_list_of_strings(text))
+    return known(TraceFormat::nsys_jsonlines, "old Nsight Systems JSON");
   return known(TraceFormat::unknown, "other JSON");
 }
 

@@ -1,13 +1,14 @@
 // hardware_saturation: how hard copies work the links, and how much the model computes per byte it communicates.
 // Definition: bytes / time of GPU copies and sets by direction (metric-definitions 6; decisions); communication
-// intensity = model FLOP / bus bytes over the (step, rank) rows seen. The share of the DRAM bandwidth needs hardware
-// counters, which these traces do not hold: it is absent, never estimated. Merge: keys are disjoint.
+// intensity = model FLOP / bus bytes over the (step, rank) rows seen. Shares of peaks (DRAM, SM, NVLink, PCIe) are means
+// of hardware counters (counters.hpp); without counters they are absent, never estimated. Merge: keys are disjoint.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
 #include "metrics/busy.hpp"
+#include "metrics/counters.hpp"
 #include "metrics/model_flops.hpp"
 #include "metrics/moved.hpp"
 #include "metrics/pooled.hpp"
@@ -32,11 +33,13 @@ struct HardwareSaturation {
             .question = "How fast are copies, and how much does the model compute per byte it communicates?",
             .definition =
                 "Bytes / time of GPU copies and sets by direction; communication intensity = model FLOP / bus bytes, "
-                "over all ranks and steps. The DRAM share is absent: it needs counters.",
-            .needs = "copies with bytes; for the intensity what mfu needs of a workload card",
+                "over all ranks and steps. Where the traces hold hardware counters, the mean of each over the steps: "
+                "shares of the peak of SMs, DRAM, NVLink and PCIe, in all and while communication runs.",
+            .needs = "copies with bytes; for the intensity what mfu needs of a workload card; for shares of peaks nsys "
+                     "with --gpu-metrics-devices",
             .section = PageSection::further,
             .aliases = {},
-            .wants = {},
+            .wants = {.counters = true},
             .needs_records = true};
   }
 
@@ -81,10 +84,11 @@ struct HardwareSaturation {
       return all;
     }
   };
-  using Tables = RowTables<Row, Wire, StepTime>;
+  using Tables = RowTables<Row, Wire, CounterRow, StepTime>;
 
-  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
+  static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
     add_step_times(trace, out.of<StepTime>());
+    add_counters(trace, context.strings, out.of<CounterRow>());
     for (const MemoryOperation& operation : trace.memory_operations) {
       const std::int32_t step = trace.events.step[operation.event];
       if (step < 0) continue;
@@ -140,12 +144,14 @@ struct HardwareSaturation {
                             counted(static_cast<std::size_t>(sum.count), "operation"));
     }
     out.details.push_back("  communication intensity: " + intensity);
-    out.details.push_back("  DRAM share: absent, needs hardware counters");
-    if (copies.empty() && intensity.starts_with("absent"))
+    const std::string shares = report_counters(tables.of<CounterRow>(), context.strings, out);
+    if (shares.empty()) out.details.push_back("  DRAM share: absent, needs hardware counters");
+    if (copies.empty() && shares.empty() && intensity.starts_with("absent"))
       return out.absent("no copy with known bytes in a step; communication intensity " + intensity);
-    out.note("dram_share", "absent: needs hardware counters", "share of the DRAM bandwidth");
+    if (shares.empty()) out.note("dram_share", "absent: needs hardware counters", "share of the DRAM bandwidth");
     add_line(out.page, "hardware",
-             "copies: " + (copies.empty() ? "none with bytes" : copies) + "; communication intensity " + intensity);
+             "copies: " + (copies.empty() ? "none with bytes" : copies) + "; communication intensity " + intensity +
+                 (shares.empty() ? "" : "; of their peaks " + shares));
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -36,10 +37,13 @@ std::uint16_t lane_of(RankTrace& trace, Lane lane) {
 }  // namespace
 
 NsysBuild::NsysBuild(const TraceFile& file, const ReadOptions& options, Problems& problems)
-    : file_(file), options_(options), problems_(problems) {}
+    : file_(file), options_(options), problems_(problems) {
+  string(graph_name, "CUDA graph");
+}
 
 void NsysBuild::string(std::int64_t id, std::string_view text) { strings_.emplace(id, cleaned(text)); }
 void NsysBuild::session(std::int64_t utc_epoch_ns) { epoch_ns_ = utc_epoch_ns; }
+void NsysBuild::times_are_normalised() { normalised_ = true; }
 void NsysBuild::host(std::string_view name) { host_ = cleaned(name); }
 void NsysBuild::lost(std::int64_t rows) { lost_rows_ += rows; }
 void NsysBuild::payload_field(NsysPayloadField field) { payload_fields_.push_back(std::move(field)); }
@@ -75,14 +79,10 @@ void NsysBuild::gpu(const NsysGpuRow& row) {
   RankTrace& trace = process(row.process).trace;
   if (row.bytes >= 0 && options_.wants.memory_sizes)
     trace.memory_operations.push_back({static_cast<std::uint32_t>(trace.events.size()), row.bytes});
-  if (row.blocks_count > 0 && row.threads_per_block > 0 && sm_count_ > 0) {
-    constexpr std::int64_t threads_per_warp = 32;
-    const std::int64_t warps = (row.threads_per_block + threads_per_warp - 1) / threads_per_warp;
-    const double blocks_per_sm = static_cast<double>(row.blocks_count) / static_cast<double>(sm_count_);
-    trace.kernel_shapes.push_back({static_cast<std::uint32_t>(trace.events.size()), static_cast<float>(blocks_per_sm),
-                                   static_cast<float>(blocks_per_sm * static_cast<double>(warps)),
-                                   std::numeric_limits<float>::quiet_NaN()});
-  }
+  // Until settle_shapes(): blocks and threads of a block; the GPU may be described later in the file.
+  if (row.blocks_count > 0 && row.threads_per_block > 0)
+    trace.kernel_shapes.push_back({static_cast<std::uint32_t>(trace.events.size()), static_cast<float>(row.blocks_count),
+                                   static_cast<float>(row.threads_per_block), 0});
   // Until resolve_names() a name is the low half of a string id, or an index into texts_ for copies and sets.
   const bool fixed = !row.fixed_name.empty();
   trace.events.name.push_back(fixed ? texts_.index(row.fixed_name) : static_cast<std::uint32_t>(row.name));
@@ -191,6 +191,17 @@ void NsysBuild::read_ranges(Process& process) {
   });
 }
 
+void NsysBuild::settle_shapes(RankTrace& trace) const {
+  if (sm_count_ <= 0) return trace.kernel_shapes.clear();
+  constexpr double threads_per_warp = 32;
+  for (KernelShape& shape : trace.kernel_shapes) {
+    const double blocks = static_cast<double>(shape.blocks_per_sm) / static_cast<double>(sm_count_);
+    const double warps = std::ceil(static_cast<double>(shape.warps_per_sm) / threads_per_warp);
+    shape = {shape.event, static_cast<float>(blocks), static_cast<float>(blocks * warps),
+             std::numeric_limits<float>::quiet_NaN()};
+  }
+}
+
 // PyTorch names the threads of its autograd engine. What they launch is backward, as if each node had its range.
 void NsysBuild::mark_autograd_threads(Process& process) {
   RankTrace& trace = process.trace;
@@ -251,6 +262,8 @@ void NsysBuild::build(const TraceSink& sink) {
   if (ordered.empty()) problems_.add({.code = Code::no_gpu_events, .file = file_.shown});
   assign_ranks(ordered);
   place_members(ordered);
+  for (auto& [key, owner] : processes_)
+    if (!samples_.empty()) add_counters(key, owner);
   for (Process* owner : ordered) hand_over(*owner, sink);
 }
 
@@ -266,11 +279,14 @@ void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
   trace.gpus_in_node = gpus_;
   trace.lost_events_count = lost_rows_;
   trace.events_count += static_cast<std::int64_t>(trace.events.size());
-  const auto shift = [this](std::int64_t& t) { t += t == absent_ns ? 0 : epoch_ns_; };
+  settle_shapes(trace);
+  const std::int64_t epoch_ns = normalised_ ? 0 : epoch_ns_;
+  const auto shift = [epoch_ns](std::int64_t& t) { t += t == absent_ns ? 0 : epoch_ns; };
   for (std::int64_t& t : trace.events.start_ns) shift(t);
   for (std::int64_t& t : trace.events.launch_ns) shift(t);
   for (CpuSlice& slice : trace.slices) shift(slice.start_ns), shift(slice.end_ns);
   for (Step& step : trace.steps) shift(step.start_ns), shift(step.end_ns);
+  for (CounterSample& sample : trace.counters) shift(sample.time_ns);
   finish(trace, file_, problems_);
   sink(trace);
 }

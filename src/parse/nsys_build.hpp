@@ -57,6 +57,8 @@ struct NsysPayloadField {
 
 class NsysBuild {
  public:
+  static constexpr std::int64_t graph_name = 0xFFFFFFFE;  // string ids of a file are small and dense
+
   NsysBuild(const TraceFile& file, const ReadOptions& options, Problems& problems);
 
   void string(std::int64_t id, std::string_view text);
@@ -65,12 +67,18 @@ class NsysBuild {
   void range(const NsysRangeRow& row);
   void payload_field(NsysPayloadField field);
   void thread_name(std::uint64_t thread, std::int64_t name);
-  /// Wall clock of event time 0; times that are already normalised give 0.
+  /// Wall clock of event time 0.
   void session(std::int64_t utc_epoch_ns);
+  /// The export has wall clock times already.
+  void times_are_normalised();
   void host(std::string_view name);
   /// sm_count ≤ 0: unknown. The first GPU stands for all.
   void gpu_description(std::string_view name, std::int64_t memory_bytes, std::int64_t sm_count);
-  bool wants_shapes() const { return options_.wants.kernel_shapes; }
+  const Wants& wants() const { return options_.wants; }
+  /// The GPU that counters call gpu_id is the CUDA ordinal of a process; pid −1: of all that do not say.
+  void gpu_ordinal(std::int64_t gpu_id, std::int64_t pid, std::int64_t ordinal);
+  void counter_name(std::int64_t type, std::int64_t metric, std::string_view name);
+  void counter(std::int64_t time_ns, std::int64_t type, std::int64_t metric, std::int64_t value);
   /// RANK="3" and the like of the captured process; other variables are not kept.
   void environment(std::string_view assignment);
   void lost(std::int64_t rows);
@@ -126,6 +134,8 @@ class NsysBuild {
   static bool largest_communicators_differ(const std::vector<Process*>& ordered);
   void assign_ranks(std::vector<Process*>& ordered);
   void place_members(const std::vector<Process*>& ordered);
+  void settle_shapes(RankTrace& trace) const;
+  void add_counters(std::uint64_t key, Process& process) const;
   void hand_over(Process& process, const TraceSink& sink);
 
   const TraceFile& file_;
@@ -136,7 +146,15 @@ class NsysBuild {
   StringTable texts_;                 // texts written into rows themselves, copies and sets
   std::vector<NsysPayloadField> payload_fields_;
   std::vector<std::pair<std::uint64_t, std::int64_t>> thread_names_;
+  struct Sample {
+    std::int64_t time_ns, type, metric;
+    std::int32_t percent;
+  };
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> counter_names_;
+  std::vector<Sample> samples_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ordinals_;  // (GPU id, pid or −1)
   std::int64_t epoch_ns_ = 0;
+  bool normalised_ = false;
   std::string host_, gpu_name_;
   std::int64_t gpu_memory_bytes_ = -1, sm_count_ = -1;
   std::int32_t gpus_ = 0;

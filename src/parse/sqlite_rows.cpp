@@ -14,6 +14,13 @@ std::string quoted(std::string_view name) {
   return out + "\"";
 }
 
+/// What SQLite says is wrong. It cites the file, whose bytes may be anything.
+std::string message(sqlite3* database) {
+  std::string text = database == nullptr ? "out of memory" : sqlite3_errmsg(database);
+  std::replace_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 // The URI form keeps SQLite from creating journals beside a file on a read-only medium.
 std::string immutable_uri(const std::string& path) {
   std::string uri = "file:";
@@ -37,7 +44,7 @@ std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, std::strin
   std::unique_ptr<SqliteFile> file(new SqliteFile);
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
   if (sqlite3_open_v2(immutable_uri(path).c_str(), &file->database_, flags, nullptr) != SQLITE_OK) {
-    error = file->database_ != nullptr ? sqlite3_errmsg(file->database_) : "out of memory";
+    error = message(file->database_);
     return nullptr;
   }
   // Traces are input from outside: no extensions, no triggers, a bound on strange SQL in a schema.
@@ -46,7 +53,7 @@ std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, std::strin
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(file->database_, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name", -1,
                          &statement, nullptr) != SQLITE_OK) {
-    error = sqlite3_errmsg(file->database_);
+    error = message(file->database_);
     return nullptr;
   }
   int state = sqlite3_step(statement);
@@ -54,7 +61,7 @@ std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, std::strin
     const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
     if (name != nullptr) file->tables_.emplace_back(name);
   }
-  if (state != SQLITE_DONE) error = sqlite3_errmsg(file->database_);
+  if (state != SQLITE_DONE) error = message(file->database_);
   sqlite3_finalize(statement);
   return state == SQLITE_DONE ? std::move(file) : nullptr;
 }
@@ -108,7 +115,7 @@ SqliteRows::SqliteRows(const SqliteFile& file, std::string_view table, std::span
   if (position == 0) return;
   const std::string sql = "SELECT " + list + " FROM " + quoted(name);
   if (sqlite3_prepare_v2(database_, sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK)
-    error_ = sqlite3_errmsg(database_);
+    error_ = message(database_);
 }
 
 SqliteRows::~SqliteRows() { sqlite3_finalize(statement_); }
@@ -117,7 +124,7 @@ bool SqliteRows::next() {
   if (statement_ == nullptr || damaged()) return false;
   const int state = sqlite3_step(statement_);
   if (state == SQLITE_ROW) return true;
-  if (state != SQLITE_DONE) error_ = sqlite3_errmsg(database_);
+  if (state != SQLITE_DONE) error_ = message(database_);
   return false;
 }
 
@@ -136,13 +143,6 @@ std::optional<std::int64_t> SqliteRows::integer(std::size_t column) const {
   const auto [stop, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (failed != std::errc() || digits.empty() || stop != digits.data() + digits.size()) return {};
   return value;
-}
-
-std::optional<double> SqliteRows::real(std::size_t column) const {
-  if (positions_[column] < 0) return {};
-  const int type = sqlite3_column_type(statement_, positions_[column]);
-  if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return {};
-  return sqlite3_column_double(statement_, positions_[column]);
 }
 
 std::string_view SqliteRows::text(std::size_t column) const {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "parse/table_row.hpp"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -37,11 +39,11 @@ class SqliteFile {
 };
 
 /// One pass over a table in rowid order. Values are good until the next next().
-class SqliteRows {
+class SqliteRows final : public TableRow {
  public:
   /// A table that does not exist gives no rows.
   SqliteRows(const SqliteFile& file, std::string_view table, std::span<const std::string_view> columns);
-  ~SqliteRows();
+  ~SqliteRows() override;
   SqliteRows(const SqliteRows&) = delete;
   SqliteRows& operator=(const SqliteRows&) = delete;
 
@@ -51,10 +53,9 @@ class SqliteRows {
   bool has_table() const { return statement_ != nullptr || !error_.empty(); }
   bool has_column(std::size_t column) const { return positions_[column] >= 0; }
 
-  std::optional<std::int64_t> integer(std::size_t column) const;  // absent: NULL, or not a number
-  std::optional<double> real(std::size_t column) const;
-  std::string_view text(std::size_t column) const;                // empty: NULL; may hold any bytes
-  std::span<const std::byte> blob(std::size_t column) const;
+  std::optional<std::int64_t> integer(std::size_t column) const override;
+  std::string_view text(std::size_t column) const override;
+  std::span<const std::byte> blob(std::size_t column) const override;
   bool is_null(std::size_t column) const;
 
  private:

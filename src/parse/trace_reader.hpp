@@ -22,6 +22,7 @@ struct Wants {
   bool runtime_calls = false;   // runtime slices that synchronise
   bool kernel_shapes = false;   // occupancy
   bool memory_sizes = true;     // bytes of copies
+  bool counters = false;        // hardware counters
   void unite(const Wants& other) {
     annotations |= other.annotations;
     cpu_ops |= other.cpu_ops;
@@ -29,6 +30,7 @@ struct Wants {
     runtime_calls |= other.runtime_calls;
     kernel_shapes |= other.kernel_shapes;
     memory_sizes |= other.memory_sizes;
+    counters |= other.counters;
   }
 };
 
@@ -52,6 +54,7 @@ class TraceReader {
 
 std::unique_ptr<TraceReader> make_kineto_reader();
 std::unique_ptr<TraceReader> make_nsys_sqlite_reader();
+std::unique_ptr<TraceReader> make_nsys_json_reader();
 
 /// The reader of a format; null when this build or version has none.
 std::unique_ptr<TraceReader> make_reader(TraceFormat format);

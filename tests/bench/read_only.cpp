@@ -1,4 +1,5 @@
-// The Kineto reader alone over one file: bytes per CPU second beside bare_walk, and the largest memory.
+// The reader alone over one file: bytes per CPU second beside bare_walk (Kineto) or bare_select (FILE.sqlite, which has
+// several ranks), and the largest memory.
 //
 //   read_only FILE [WINDOW_BYTES [isal|zlib [scalar|avx2|avx512]]]
 #include <sys/stat.h>
@@ -37,11 +38,19 @@ int main(int count, char** arguments) {
   std::int64_t events = 0, launches = 0;
   const auto begin = std::chrono::steady_clock::now();
   const double before_s = bench::cpu_seconds();
-  reader.read(file, options, problems, progress, [&](const RankTrace& trace) {
-    gpu_events = trace.events.size();
-    events = trace.events_count;
-    launches = trace.launches_count;
-  });
+  const TraceSink count_trace = [&](const RankTrace& trace) {
+    gpu_events += trace.events.size();
+    events += trace.events_count;
+    launches += trace.launches_count;
+  };
+  if (file.path.ends_with(".sqlite")) {
+    file.format = TraceFormat::nsys_sqlite;
+    options.wants.annotations = options.wants.kernel_shapes = options.wants.counters = true;
+  }
+  if (const auto nsys = file.format == TraceFormat::nsys_sqlite ? make_reader(file.format) : nullptr)
+    nsys->read(file, options, problems, progress, count_trace);
+  else
+    reader.read(file, options, problems, progress, count_trace);
   const double cpu_s = bench::cpu_seconds() - before_s;
   const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   struct stat status {};

@@ -42,6 +42,8 @@ TEST(Sniff, OtherFormats) {
   EXPECT_EQ(format_of(std::string_view("SQLite format 3\0....", 20)), TraceFormat::nsys_sqlite);
   EXPECT_EQ(format_of("{\"id\":38,\"table\":\"StringIds\",\"value\":\"x\"}\n{\"duration\":2"),
             TraceFormat::nsys_jsonlines);
+  EXPECT_EQ(format_of("{\"Type\":59,\"NvtxEvent\":{\"Type\":59}}\n{\"Type\":48"), TraceFormat::nsys_jsonlines);
+  EXPECT_EQ(format_of("{\"data\":[\"a\",\"b\"]}\n{\"Type\":48"), TraceFormat::nsys_jsonlines);
   EXPECT_EQ(format_of("\x80\x04\x95....\x8c\x08segments"), TraceFormat::memory_snapshot);
 }
 

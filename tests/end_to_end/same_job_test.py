@@ -31,8 +31,8 @@ NOT_RECORDED = {
 ROUNDED = {"metrics/sm/rows": 1e-6}
 # Whole tables that NVTX can not fill: its payloads have bytes, not rows of tokens.
 ABSENT = ("metrics/token_to_expert_assignment/",)
-# Tables made of ranges that ccl-synth writes as NVTX only (PithTrain's; stages_test.py looks at them).
-NVTX_ONLY = ("metrics/stage_overlap/", "metrics/stream_roles/")
+# Tables made of counters, or of ranges that ccl-synth writes as NVTX only (PithTrain's; stages_test.py looks at them).
+NVTX_ONLY = ("metrics/stage_overlap/", "metrics/stream_roles/", "metrics/hardware_saturation/counters")
 OUTSIDE = ("timings", "warnings", "workload")
 
 

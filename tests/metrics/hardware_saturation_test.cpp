@@ -20,6 +20,26 @@ TEST(HardwareSaturation, F26CopiesAreMemoryEventsByDirection) {
   EXPECT_DOUBLE_EQ(headline(result, "device_to_host_bytes_per_s"), 1e10);
 }
 
+TEST(HardwareSaturation, CountersAreMeansOverTheStepAndWhileCommunicationRuns) {
+  SmallRun run;
+  TraceBuilder builder;
+  builder.rank(0).step(0, 0, 1000).kernel("gemm", 0, 400);
+  builder.stream(8).collective(CollectiveOp::all_reduce, "dp", 64, 300, 300);  // window [0, 600)
+  RankTrace trace = builder.build();
+  const std::uint32_t dram = trace.strings.index("DRAM Read Bandwidth");
+  for (const auto& [time, percent] : {std::pair{100, 40}, {200, 60}, {350, 20}, {500, 0}, {700, 99}})
+    trace.counters.push_back({time, 0, dram, percent});
+  trace.counters.push_back({100, 1, dram, 77});  // another GPU
+  run.add(std::move(trace));
+  const MetricResult result = run.result("hardware_saturation");
+  EXPECT_EQ(integer_at(result, "counters", 0, "samples_count"), 4);
+  EXPECT_EQ(integer_at(result, "counters", 0, "communication_samples_count"), 2);
+  EXPECT_DOUBLE_EQ(std::get<double>(cell_at(table(result, "counters"), 0, "communication_mean_ratio")), 0.1);
+  EXPECT_DOUBLE_EQ(std::get<double>(cell_at(table(result, "counters"), 0, "compute_mean_ratio")), 0.4);
+  EXPECT_DOUBLE_EQ(headline(result, "dram_read_bandwidth_ratio"), 0.3);
+  EXPECT_NE(page_of(result).find("of their peaks DRAM Read Bandwidth 30.0 %"), std::string::npos) << page_of(result);
+}
+
 TEST(HardwareSaturation, F10CopiesWithoutBytesAreCountedNotGuessed) {
   SmallRun run;
   run.add(TraceBuilder().rank(0).step(0, 0, 100).copy("Memcpy DtoD", -1, 0, 50).build());

@@ -1,0 +1,223 @@
+#include "parse/nsys_tables.hpp"
+
+#include <limits>
+
+namespace ccl {
+namespace {
+
+std::uint64_t unsigned_of(std::optional<std::int64_t> value) { return static_cast<std::uint64_t>(value.value_or(0)); }
+
+std::int32_t small(std::optional<std::int64_t> value) {
+  constexpr std::int64_t least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
+  return value && *value >= least && *value <= most ? static_cast<std::int32_t>(*value) : 0;
+}
+
+// Times within which sums and differences can not overflow: 73 years on either side.
+bool in_range(std::int64_t time_ns) {
+  constexpr std::int64_t most = std::int64_t{1} << 61;
+  return time_ns > -most && time_ns < most;
+}
+
+void add_descriptions(NsysBuild& build, const TraceFile& file, Problems& problems, std::vector<NsysTable>& all) {
+  for (const std::string_view table : {"META_DATA_EXPORT", "EXPORT_META_DATA"})
+    all.push_back({table, {"name", "value"}, [&build](const TableRow& r) {
+                     if (r.text(0).ends_with("TIME_NORMALIZE") && r.text(1) == "true") build.times_are_normalised();
+                     return true;
+                   }});
+  all.push_back({"TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, [&build](const TableRow& r) {
+                   const std::int64_t epoch = r.integer(0).value_or(0);
+                   if (in_range(epoch)) build.session(epoch);
+                   return true;
+                 }});
+  all.push_back({"StringIds", {"id", "value"}, [&build](const TableRow& r) {
+                   const auto id = r.integer(0);
+                   if (id) build.string(*id, r.text(1));
+                   return id.has_value();
+                 }});
+  all.push_back({"TARGET_INFO_SYSTEM_ENV", {"name", "value"}, [&build](const TableRow& r) {
+                   if (r.text(0) == "Hostname") build.host(r.text(1));
+                   return true;
+                 }});
+  all.push_back({"META_DATA_CAPTURE", {"name", "value"}, [&build](const TableRow& r) {
+                   if (r.text(0) == "PROCESS_0:ENVIRONMENT_VARIABLE") build.environment(r.text(1));
+                   return true;
+                 }});
+  all.push_back({"TARGET_INFO_GPU", {"name", "totalMemory", "computeMajor", "smCount", "id", "cuDevice"},
+                 [&build](const TableRow& r) {
+                   // Adapters of other makers are listed too, with compute capability 0.
+                   if (r.integer(2).value_or(1) == 0) return true;
+                   build.gpu_description(r.text(0), r.integer(1).value_or(-1), r.integer(3).value_or(-1));
+                   if (r.integer(4) && r.integer(5)) build.gpu_ordinal(*r.integer(4), -1, *r.integer(5));
+                   return true;
+                 }});
+  all.push_back({"TARGET_INFO_CUDA_GPU", {"numMultiprocessors"}, [&build](const TableRow& r) {
+                   build.gpu_description("", -1, r.integer(0).value_or(-1));
+                   return true;
+                 }});
+  all.push_back({"TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"}, [&build](const TableRow& r) {
+                   if (r.integer(0) && r.integer(1)) build.gpu_ordinal(*r.integer(0), r.integer(2).value_or(-1), *r.integer(1));
+                   return true;
+                 }});
+  all.push_back({"ThreadNames", {"globalTid", "nameId"}, [&build](const TableRow& r) {
+                   build.thread_name(unsigned_of(r.integer(0)), r.integer(1).value_or(-1));
+                   return true;
+                 }});
+  all.push_back({"NVTX_PAYLOAD_SCHEMA_ENTRIES", {"schemaId", "name", "offset", "type"}, [&build](const TableRow& r) {
+                   build.payload_field({unsigned_of(r.integer(0)), std::string(r.text(1)), r.integer(2).value_or(0),
+                                        r.integer(3).value_or(0)});
+                   return true;
+                 }});
+  all.push_back({"DIAGNOSTIC_EVENT", {"severity", "text"}, [&file, &problems](const TableRow& r) {
+                   constexpr std::int64_t warning = 2;
+                   constexpr std::size_t longest = 300;
+                   if (r.integer(0).value_or(0) >= warning)
+                     problems.add({.code = Code::profiler_warning, .file = file.shown,
+                                   .detail = std::string(r.text(1).substr(0, longest))});
+                   return true;
+                 }});
+}
+
+constexpr std::string_view copy_name(std::int64_t kind) {
+  switch (kind) {
+    case 1: case 11: return "Memcpy HtoD";
+    case 2: case 12: return "Memcpy DtoH";
+    case 8: case 13: return "Memcpy DtoD";
+    case 9: return "Memcpy HtoH";
+    case 10: return "Memcpy PtoP";
+    default: return "Memcpy";
+  }
+}
+
+/// The first six columns are alike in all tables of GPU work.
+bool place(const TableRow& r, NsysGpuRow& row) {
+  const auto start = r.integer(0), end = r.integer(1);
+  if (!start || !end || !in_range(*start) || !in_range(*end)) return false;
+  row.start_ns = *start;
+  row.end_ns = *end;
+  row.device = small(r.integer(2));
+  row.stream = r.integer(3).value_or(0);
+  row.correlation = r.integer(4).value_or(0);
+  row.process = unsigned_of(r.integer(5)) >> 24;
+  return true;
+}
+
+/// Of a grid or a block from its three columns; −1 if one is absent or beyond what CUDA allows.
+std::int64_t product(const TableRow& rows, std::size_t first) {
+  std::int64_t all = 1;
+  for (std::size_t i = first; i < first + 3; ++i) {
+    const std::int64_t part = rows.integer(i).value_or(-1);
+    if (part <= 0 || part > INT32_MAX || all > INT32_MAX) return -1;
+    all *= part;
+  }
+  return all;
+}
+
+std::vector<std::string_view> gpu_columns(std::initializer_list<std::string_view> more) {
+  std::vector<std::string_view> all{"start", "end", "deviceId", "streamId", "correlationId", "globalPid"};
+  all.insert(all.end(), more);
+  return all;
+}
+
+void add_gpu(NsysBuild& build, std::vector<NsysTable>& all) {
+  auto columns = gpu_columns({"demangledName", "shortName"});
+  if (build.wants().kernel_shapes)
+    columns.insert(columns.end(), {"gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"});
+  all.push_back({"CUPTI_ACTIVITY_KIND_KERNEL", std::move(columns), [&build](const TableRow& r) {
+                   NsysGpuRow row;
+                   if (!place(r, row)) return false;
+                   row.name = r.integer(6).value_or(r.integer(7).value_or(-1));
+                   if (build.wants().kernel_shapes) {
+                     row.blocks_count = product(r, 8);
+                     row.threads_per_block = product(r, 11);
+                   }
+                   build.gpu(row);
+                   return true;
+                 }});
+  all.push_back({"CUPTI_ACTIVITY_KIND_MEMCPY", gpu_columns({"bytes", "copyKind"}), [&build](const TableRow& r) {
+                   NsysGpuRow row;
+                   if (!place(r, row)) return false;
+                   row.kind = EventKind::memory_copy;
+                   row.bytes = r.integer(6).value_or(-1);
+                   row.fixed_name = copy_name(r.integer(7).value_or(0));
+                   build.gpu(row);
+                   return true;
+                 }});
+  all.push_back({"CUPTI_ACTIVITY_KIND_MEMSET", gpu_columns({"bytes"}), [&build](const TableRow& r) {
+                   NsysGpuRow row;
+                   if (!place(r, row)) return false;
+                   row.kind = EventKind::memory_set;
+                   row.bytes = r.integer(6).value_or(-1);
+                   row.fixed_name = "Memset";
+                   build.gpu(row);
+                   return true;
+                 }});
+  // Kernels of a CUDA graph traced as a whole: one event per launch stands for them.
+  all.push_back({"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", gpu_columns({}), [&build](const TableRow& r) {
+                   NsysGpuRow row;
+                   if (!place(r, row)) return false;
+                   row.name = NsysBuild::graph_name;
+                   build.gpu(row);
+                   return true;
+                 }});
+}
+
+void add_cpu(NsysBuild& build, std::vector<NsysTable>& all) {
+  all.push_back({"CUPTI_ACTIVITY_KIND_RUNTIME",
+                 {"start", "end", "eventClass", "globalTid", "correlationId", "nameId"},
+                 [&build](const TableRow& r) {
+                   const auto start = r.integer(0);
+                   const std::int64_t event_class = r.integer(2).value_or(0);
+                   if (!start || !in_range(*start)) return false;
+                   constexpr std::int64_t runtime = 0, driver = 1;
+                   if (event_class != runtime && event_class != driver) return true;
+                   build.call({unsigned_of(r.integer(3)), *start, r.integer(1).value_or(*start),
+                               r.integer(4).value_or(0), r.integer(5).value_or(-1)});
+                   return true;
+                 }});
+  all.push_back({"NVTX_EVENTS",
+                 {"start", "end", "eventType", "globalTid", "text", "textId", "domainId", "jsonText", "binaryData"},
+                 [&build](const TableRow& r) {
+                   const auto start = r.integer(0);
+                   if (!start || !in_range(*start)) return false;
+                   NsysRangeRow row;
+                   row.thread = unsigned_of(r.integer(3));
+                   row.start_ns = *start;
+                   row.end_ns = r.integer(1).value_or(absent_ns);
+                   if (!in_range(row.end_ns)) row.end_ns = absent_ns;
+                   row.type = small(r.integer(2));
+                   row.domain = small(r.integer(6));
+                   row.text = r.text(4);
+                   row.text_id = r.integer(5).value_or(-1);
+                   row.json = r.text(7);
+                   row.payload = r.blob(8);
+                   build.range(row);
+                   return true;
+                 }});
+}
+
+void add_counters(NsysBuild& build, std::vector<NsysTable>& all) {
+  if (!build.wants().counters) return;
+  all.push_back({"TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"}, [&build](const TableRow& r) {
+                   if (r.integer(0) && r.integer(1)) build.counter_name(*r.integer(0), *r.integer(1), r.text(2));
+                   return true;
+                 }});
+  all.push_back({"GPU_METRICS", {"timestamp", "typeId", "metricId", "value"}, [&build](const TableRow& r) {
+                   const auto time = r.integer(0), type = r.integer(1), metric = r.integer(2), value = r.integer(3);
+                   if (!time || !type || !metric || !value || !in_range(*time)) return false;
+                   build.counter(*time, *type, *metric, *value);
+                   return true;
+                 }});
+}
+
+}  // namespace
+
+std::vector<NsysTable> nsys_tables(NsysBuild& build, const TraceFile& file, Problems& problems) {
+  std::vector<NsysTable> all;
+  add_descriptions(build, file, problems, all);
+  add_gpu(build, all);
+  add_cpu(build, all);
+  add_counters(build, all);
+  return all;
+}
+
+}  // namespace ccl

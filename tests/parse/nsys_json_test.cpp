@@ -1,0 +1,189 @@
+// Nsight Systems exports as JSON, in literal lines: both forms, and what the reader makes of ranges, NCCL's calls and
+// counters, which is the same for SQLite.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "parse/config_files.hpp"
+#include "parse/trace_reader.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace ccl {
+namespace {
+
+// Process 7 on host part 1<<48; threads 7 and 8.
+constexpr std::int64_t process = (std::int64_t{1} << 48) | (std::int64_t{7} << 24), main_thread = process | 7,
+                       other_thread = process | 8;
+
+struct Export {
+  std::string text;
+  Problems problems;
+
+  Export& line(const std::string& json) {
+    text += json + "\n";
+    return *this;
+  }
+  Export& string(int id, const std::string& value) {
+    return line(R"({"id":)" + std::to_string(id) + R"(,"table":"StringIds","value":")" + value + "\"}");
+  }
+  Export& range(std::int64_t thread, const std::string& name, std::int64_t start, std::int64_t end,
+                const std::string& payload = "") {
+    const std::string json = payload.empty() ? "" : R"("jsonText":")" + payload + "\",";
+    return line(R"({"end":)" + std::to_string(end) + R"(,"eventType":59,"globalTid":)" + std::to_string(thread) + "," +
+                json + R"("start":)" + std::to_string(start) + R"(,"table":"NVTX_EVENTS","text":")" + name + "\"}");
+  }
+  /// A kernel on a stream and the call that launched it.
+  Export& kernel(int name, int correlation, std::int64_t launch, std::int64_t start, std::int64_t end, int stream = 7,
+                 std::int64_t thread = main_thread) {
+    const std::string id = std::to_string(correlation);
+    line(R"({"correlationId":)" + id + R"(,"deviceId":1,"end":)" + std::to_string(end) + R"(,"globalPid":)" +
+         std::to_string(process) + R"(,"shortName":)" + std::to_string(name) + R"(,"start":)" + std::to_string(start) +
+         R"(,"streamId":)" + std::to_string(stream) + R"(,"table":"CUPTI_ACTIVITY_KIND_KERNEL"})");
+    return line(R"({"correlationId":)" + id + R"(,"end":)" + std::to_string(launch + 2) +
+                R"(,"eventClass":0,"globalTid":)" + std::to_string(thread) + R"(,"start":)" + std::to_string(launch) +
+                R"(,"table":"CUPTI_ACTIVITY_KIND_RUNTIME"})");
+  }
+  void read(const std::function<void(RankTrace&)>& look) {
+    const test::ScratchFolder folder;
+    TraceFile file;
+    file.path = folder.write("trace.jsonl", text);
+    file.shown = "trace.jsonl";
+    file.format = TraceFormat::nsys_jsonlines;
+    const Classifier classifier(embedded_config("kernels"));
+    ReadOptions options;
+    options.classifier = &classifier;
+    options.wants.annotations = options.wants.counters = options.wants.kernel_shapes = true;
+    options.window_bytes = 64;  // lines lie across many windows
+    Progress progress;
+    int seen = 0;
+    make_nsys_json_reader()->read(file, options, problems, progress, [&](RankTrace& trace) {
+      ++seen;
+      look(trace);
+    });
+    EXPECT_EQ(seen, 1);
+  }
+};
+
+std::vector<std::string> slices_on(const RankTrace& trace, const std::string& thread) {
+  std::vector<std::string> names;
+  for (const CpuSlice& slice : trace.slices)
+    if (trace.threads[slice.thread] == thread) names.emplace_back(trace.strings.text(slice.name));
+  return names;
+}
+
+TEST(NsysJson, NamesMayComeAfterTheirUsersAndIdentifiersUseAllBits) {
+  Export e;
+  e.kernel(5, 41, 100, 150, 250).range(main_thread, "rank=3; pp=0/2 mbs=1", 0, 1000).string(5, "gemm_\\u00e9");
+  e.read([](RankTrace& trace) {
+    ASSERT_EQ(trace.events.size(), 1U);
+    EXPECT_EQ(trace.strings.text(trace.events.name[0]), "gemm_\xC3\xA9");
+    EXPECT_EQ(trace.events.launch_ns[0], 100);
+    EXPECT_EQ(trace.lanes[0], (Lane{1, 7}));
+    EXPECT_EQ(trace.rank, RankId(3));
+    EXPECT_EQ(trace.rank_source, RankSource::label);
+    EXPECT_EQ(trace.threads[0], "7/7");
+  });
+}
+
+TEST(NsysJson, TheOldFormHasNumbersAsTextAndOneListOfStrings) {
+  Export e;
+  const std::string id = std::to_string(process), thread = std::to_string(main_thread);
+  e.line(R"({"Type":79,"CudaEvent":{"startNs":"150","endNs":"250","correlationId":41,"deviceId":1,"streamId":"7",)"
+         R"("eventClass":3,"globalPid":")" + id + R"(","kernel":{"shortName":"2","gridX":4}}})");
+  e.line(R"({"Type":80,"CudaEvent":{"startNs":"300","endNs":"310","correlationId":42,"deviceId":1,"streamId":"7",)"
+         R"("eventClass":1,"globalPid":")" + id + R"(","memcpy":{"sizebytes":"64","copyKind":1}}})");
+  e.line(R"({"Type":48,"TraceProcessEvent":{"startNs":"100","endNs":"102","correlationId":41,"eventClass":0,)"
+         R"("name":"1","globalTid":")" + thread + R"("}})");
+  e.line(R"({"Type":59,"NvtxEvent":{"Type":59,"Timestamp":"90","Text":"forward","GlobalTid":")" + thread +
+         R"(","EndTimestamp":"200"}})");
+  e.line(R"({"data":["","cudaLaunchKernel_v7000","gemm"]})");
+  e.read([](RankTrace& trace) {
+    ASSERT_EQ(trace.events.size(), 2U);
+    EXPECT_EQ(trace.strings.text(trace.events.name[0]), "gemm");
+    EXPECT_EQ(trace.events.launch_ns[0], 100);
+    EXPECT_EQ(trace.strings.text(trace.events.name[1]), "Memcpy HtoD");
+    ASSERT_EQ(trace.memory_operations.size(), 1U);
+    EXPECT_EQ(trace.memory_operations[0].bytes, 64);
+    EXPECT_EQ(slices_on(trace, "7/7"), std::vector<std::string>{"forward"});
+  });
+}
+
+TEST(NsysJson, ABackwardRangeStandsOnTheThreadThatLaunchesMeanwhile) {
+  Export e;
+  e.string(1, "gemm").range(main_thread, "backward_step", 100, 300).kernel(1, 1, 200, 210, 220, 7, other_thread);
+  e.kernel(1, 2, 400, 410, 420, 7, other_thread);
+  e.read([](RankTrace& trace) {
+    EXPECT_EQ(slices_on(trace, "7/8"), std::vector<std::string>{"backward_step"});
+    EXPECT_EQ(slices_on(trace, "7/7"), std::vector<std::string>{"backward_step"});
+  });
+}
+
+TEST(NsysJson, GroupsOfSendsAndReceivesAreAllToAllsIfOneGoesToItself) {
+  const auto call = [](int peer, int bytes) {
+    return R"({\"NCCL communicator ID\": 18319673707052330093, \"Message size [bytes]\": )" + std::to_string(bytes) +
+           R"(, \"Peer rank\": )" + std::to_string(peer) + "}";
+  };
+  Export e;
+  e.string(1, "ncclDevKernel_SendRecv");
+  e.range(main_thread, "ncclCommInitRank", 0, 5,
+          R"({\"NCCL communicator ID\": 18319673707052330093, \"No. of ranks\": 2, \"Rank\": 1})");
+  const auto group = [&](std::int64_t t, bool to_itself) {
+    e.range(main_thread, "ncclGroupStart", t, t + 1);
+    for (int peer = to_itself ? 0 : 1; peer < 2; ++peer) {
+      const int to = to_itself ? peer : 0;
+      e.range(main_thread, "ncclSend", t + 2, t + 3, call(to, 10 + peer));
+      e.range(main_thread, "ncclRecv", t + 4, t + 5, call(to, 20 + peer));
+    }
+    e.range(main_thread, "ncclGroupEnd", t + 10, t + 20);
+  };
+  group(100, true);
+  group(200, false);
+  e.kernel(1, 1, 112, 150, 160).kernel(1, 2, 212, 250, 260);
+  e.read([](RankTrace& trace) {
+    ASSERT_EQ(trace.collectives.size(), 2U);
+    const Collective &all = trace.collectives[0], &pair = trace.collectives[1];
+    EXPECT_EQ(all.op, CollectiveOp::all_to_allv);
+    EXPECT_EQ(all.in_bytes(), 10 + 11);
+    EXPECT_EQ(all.splits_count, 2U);
+    EXPECT_EQ(trace.splits[all.first_out_split + 1], 21);
+    EXPECT_EQ(pair.op, CollectiveOp::send_recv);
+    EXPECT_EQ(pair.in_bytes(), 11);
+    EXPECT_EQ(trace.groups[all.group].name, "comm 0xfe3c8e2cbdeaec6d");
+    EXPECT_EQ(trace.groups[all.group].size, 2);
+    EXPECT_EQ(trace.groups[all.group].place, 1);
+    EXPECT_EQ(trace.rank_source, RankSource::communicator);
+  });
+}
+
+TEST(NsysJson, CountersGoToTheProcessThatHasTheirGpu) {
+  Export e;
+  e.string(1, "gemm").kernel(1, 1, 10, 20, 30);
+  e.line(R"({"metricId":4,"table":"GPU_METRICS","timestamp":25,"typeId":4311744515,"value":61})");
+  e.line(R"({"metricId":4,"table":"GPU_METRICS","timestamp":25,"typeId":4311744512,"value":99})");
+  e.line(R"({"metricId":9,"table":"GPU_METRICS","timestamp":25,"typeId":4311744515,"value":1410})");
+  for (const char* type : {"4311744515", "4311744512"})
+    e.line(std::string(R"({"metricId":4,"metricName":"DRAM Read Bandwidth [Throughput %]","table":)") +
+           R"("TARGET_INFO_GPU_METRICS","typeId":)" + type + "}");
+  e.line(R"({"metricId":9,"metricName":"SYS Clock Frequency [MHz]","table":"TARGET_INFO_GPU_METRICS","typeId":4311744515})");
+  // GPU 3 of the machine is device 1 of the process.
+  e.line(R"({"cudaId":1,"gpuId":3,"pid":7,"table":"TARGET_INFO_CUDA_DEVICE"})");
+  e.read([](RankTrace& trace) {
+    ASSERT_EQ(trace.counters.size(), 1U);
+    EXPECT_EQ(trace.counters[0].time_ns, 25);
+    EXPECT_EQ(trace.counters[0].device, 1);
+    EXPECT_EQ(trace.counters[0].percent, 61);
+    EXPECT_EQ(trace.strings.text(trace.counters[0].name), "DRAM Read Bandwidth");
+  });
+}
+
+TEST(NsysJson, DamagedLinesAreCountedAndTheRestIsUsed) {
+  Export e;
+  e.string(1, "gemm").line("no json").line(R"({"table":"NVTX_EVENTS","start":)").line("").kernel(1, 1, 10, 20, 30);
+  e.text += R"({"table":"CUPTI_ACTIVITY_KIND_KERNEL","start":1)";
+  e.read([](RankTrace& trace) { EXPECT_EQ(trace.events.size(), 1U); });
+  EXPECT_EQ(e.problems.count(Code::event_damaged), 2);
+  EXPECT_EQ(e.problems.count(Code::file_cut), 1);
+}
+
+}  // namespace
+}  // namespace ccl
