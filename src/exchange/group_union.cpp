@@ -48,6 +48,7 @@ class CompleteLists {
     for (const GroupSighting& s : sightings) {
       const GroupClaim& claim = claims[s.claim];
       if (s.place < 0 || s.place >= claim.size || claim.complete()) continue;
+      if (static_cast<std::size_t>(claim.size) > ranks.entries.size()) continue;  // some are missing, or it lies
       Members& at = seats[key(claim)];
       at.resize(static_cast<std::size_t>(claim.size), -1);
       std::int32_t& seat = at[static_cast<std::size_t>(s.place)];

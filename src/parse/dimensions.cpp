@@ -135,6 +135,7 @@ bool fits(const std::vector<std::int32_t>& members, const ProcessGroup& group) {
 /// Of a group whose members are known in part: what all parts of the grid that fit have in common.
 Dimension from_places(const ProcessGroup& group, const Mesh& mesh) {
   std::int32_t rank = -1;
+  if (group.place < 0) return Dimension::unknown;
   for (const RankPlace& known : group.places)
     if (known.place == group.place) rank = known.rank;
   if (rank < 0 || rank >= mesh.world()) return Dimension::unknown;

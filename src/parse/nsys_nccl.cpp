@@ -32,6 +32,10 @@ bool number_in_json(std::string_view json, std::string_view key, std::uint64_t& 
 constexpr std::string_view communicator_field = "NCCL communicator ID", size_field = "Message size [bytes]",
                            rank_field = "Rank", ranks_field = "No. of ranks", peer_field = "Peer rank";
 
+// Larger values in a payload are damage; with them, sums and products could not be trusted.
+constexpr std::int64_t largest_message_bytes = std::int64_t{1} << 46;
+constexpr std::int32_t largest_group = 1 << 16;
+
 constexpr std::uint32_t no_group = 0xFFFFFFFF;  // until the call of a kernel is found
 
 std::string group_name(std::uint64_t communicator) {
@@ -91,7 +95,7 @@ void NsysBuild::add_call(Process& process, Collective& into, const Range& call) 
   into.group_size = process.trace.groups[into.group].size;
   if (call.peer >= 0 && is_point_to_point(op)) into.peer = peer_at_place(call.peer);
   if (into.op == CollectiveOp::unknown) into.op = op;
-  if (call.bytes < 0) return;
+  if (call.bytes < 0 || call.bytes > largest_message_bytes) return;
   into.has_arguments = true;
   into.dtype = Dtype::untyped;
   const std::int64_t n = into.group_size;
@@ -126,7 +130,8 @@ void NsysBuild::settle_exchange(Process& process, Collective& into, const std::v
     const bool send = text_of(*call) == "ncclSend";
     ++(send ? sends : receives);
     to_itself = to_itself || call->peer == own;
-    peers_known = peers_known && own >= 0 && call->peer >= 0 && call->peer < into.group_size && call->bytes >= 0;
+    peers_known = peers_known && own >= 0 && call->peer >= 0 && call->peer < into.group_size && call->bytes >= 0 &&
+                  call->bytes <= largest_message_bytes;
     if (peers_known) (send ? sent : received)[static_cast<std::size_t>(call->peer)] += call->bytes;
   }
   if (sends == 1 && receives == 0) into.op = CollectiveOp::send;
@@ -156,7 +161,8 @@ void NsysBuild::add_collectives(Process& process) {
   std::map<std::uint32_t, std::pair<int, std::vector<const Range*>>> open_groups;  // by thread: depth, calls
   for (const Range& range : process.ranges) {
     const std::string_view text = text_of(range);
-    if (range.comm_size > 0 && range.communicator != 0)
+    if (range.comm_size > 0 && range.comm_size <= largest_group && range.comm_rank >= 0 &&
+        range.comm_rank < range.comm_size && range.communicator != 0)
       process.seats[range.communicator] = {range.comm_rank, range.comm_size};
     if (!text.starts_with("nccl") || text.starts_with("nccl:") || text.starts_with("ncclComm") ||
         range.end_ns == absent_ns)
