@@ -76,7 +76,8 @@ Option action_option(Option option, Action action) {
   return option;
 }
 
-void set_metrics(Request& request, const std::string&, const Texts& texts) {
+void set_metrics(Request& request, const std::string& what, const Texts& texts) {
+  if (texts.empty()) throw bad_request(what, "names no metric", "See --list-metrics.");
   request.config.metrics.clear();
   for (const std::string& text : texts) {
     const std::string name = start_metrics({text}).front()->info().name;

@@ -202,9 +202,16 @@ JsonValue json_member(std::string_view object, std::string_view key) {
 }
 
 std::string clean_text(std::string_view raw) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '\\'; };
   std::string out;
   out.reserve(raw.size());
   for (std::size_t at = 0; at < raw.size();) {
+    // Nearly all text is: a run at once.
+    const auto run = raw.substr(at);
+    const auto plain = static_cast<std::size_t>(std::find_if_not(run.begin(), run.end(), is_plain) - run.begin());
+    out.append(run.substr(0, plain));
+    at += plain;
+    if (at == raw.size()) break;
     const char c = raw[at];
     if (c == '\\') {
       at += 1 + take_escape(raw.substr(at + 1), out);

@@ -118,6 +118,21 @@ class MetricsTest(FieldTest):
         summary = self.analyze(files).summary
         self.assertIn("of the 2 ranks seen", summary)
 
+    def test_M29_inverted_ranges_change_no_gpu_time(self):
+        ops = ['{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 9, "tid": 9, "ts": %s, "dur": %s}' % op
+               for op in (("caller", 0, 5), ("callee", 1, 90))]
+        run = self.analyze(trace(launch(1, 3, 60, "hipLaunchKernel"), kernel("a", 2, 10, correlation=1), *ops))
+        self.assert_has(run.whole(), compute_count=1, compute_ns=10000)
+
+    def test_M43_steps_are_the_marked_ones_not_the_capture(self):
+        events = [kernel("warmup", 0, 400)]
+        for n in (1, 2, 3):
+            start = 1000 * n
+            events += [step(n, start, 900), launch(n, start + 1), kernel("a", start + 10, 500, correlation=n)]
+        run = self.analyze(trace(*events))
+        rows = run.table("/metrics/iter_time/rows")
+        self.assertEqual([(row["step"], row["step_ns"]) for row in rows], [(n, 900000) for n in (1, 2, 3)])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

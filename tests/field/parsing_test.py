@@ -156,6 +156,26 @@ class ParsingTest(FieldTest):
                        ' "cat": "kernel", "ph": "X" }')
         self.assertEqual(self.analyze(compact).whole(), self.analyze(turned).whole())
 
+    def test_byte_order_mark_and_line_ends_of_other_systems(self):
+        text = trace(A, B).replace("\n", "\r\n").encode()
+        self.assertEqual(self.assert_kept(b"\xef\xbb\xbf" + text).whole()["compute_count"], 2)
+
+    def test_keys_twice_missing_or_of_the_wrong_type(self):
+        twice = A.replace('"ts": 1', '"ts": 1, "ts": 1').replace('"name": "a"', '"name": "z", "name": "a"')
+        for odd in (B.replace('"dur": 2', '"dur": null'), B.replace('"dur": 2', '"dur": {}'), B.replace('"ts": 5', '"ts": "x"'),
+                    B.replace('"ts": 5', '"ts": [5]'), B.replace('"name": "b"', '"name": 7'), B.replace('"tid": 7', '"tid": {}'),
+                    B.replace('"args": {', '"args": 3, "more": {'), B.replace('"ph": "X"', '"ph": 1'), "7", "[]", "{}", '"text"'):
+            run = self.analyze(trace(twice, odd, kernel("c", 9, 1)))
+            self.assertGreaterEqual(run.whole()["compute_count"], 2, odd)
+            self.assertIn("c", run.kernels(), odd)
+
+    def test_times_far_out_and_negative_durations(self):
+        for start, dur in (("1e300", "1"), ("-1e300", "1"), ("9" * 40, "1"), ("3", "-5"), ("3", "1e300"), ("3", "9" * 40)):
+            run = self.analyze(trace(A, kernel("c", start, dur), B))
+            for name in "ab":
+                self.assertIn(name, run.kernels(), (start, dur))
+            self.assertTrue(set(run.warnings()) & {"time_out_of_range", "negative_duration"}, (start, dur))
+
     def test_P48_nothing_usable_is_an_error(self):
         self.analyze({"rank0.json": "{}"}, code=2)
 
