@@ -121,7 +121,7 @@ std::vector<Option> input_options() {
   rank_from.get = [](const Config& c) { return Texts{c.input.rank_from_name ? "name" : "content"}; };
 
   Option mode = described("--profile-mode", "profile_mode", "NAME",
-                          "read only 'torch' or only 'nsys' traces; default auto: all, of a rank in both torch");
+                          "only 'torch' or 'nsys' traces; default auto: all, torch first");
   mode.set = [](Request& r, const std::string& what, const Texts& t) {
     r.config.input.profile_mode = to_choice(what, t.back(), {"torch", "nsys", "auto"});
   };
@@ -215,7 +215,7 @@ std::vector<Option> analysis_options() {
   convention.get = [](const Config& c) { return Texts{c.mfu_convention}; };
 
   return {metric, settings, bins,
-          edge("--start", "start", "window of stage_overlap and stream_roles: ns from a rank's first GPU event, chunk or step:N",
+          edge("--start", "start", "of stage_overlap, stream_roles: ns from first GPU event, chunk, step:N",
                &Config::window_start),
           edge("--end", "end", "end of that window", &Config::window_end), limit, peak, convention,
           flag_option(described("--strict", "strict", "", "exit 3 if any input was lost or unusable"),

@@ -1,5 +1,7 @@
 #include "parse/json_text.hpp"
 
+#include <algorithm>
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
