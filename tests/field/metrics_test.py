@@ -133,6 +133,27 @@ class MetricsTest(FieldTest):
         rows = run.table("/metrics/iter_time/rows")
         self.assertEqual([(row["step"], row["step_ns"]) for row in rows], [(n, 900000) for n in (1, 2, 3)])
 
+    def mfu(self, architecture, parallel, sequence=4096):
+        """MFU (ratio) of four equal ranks with steps of 100 ms."""
+        head = '"distributedInfo": {"rank": %d, "world_size": 4}, "deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}],'
+        events = []
+        for n in (1, 2, 3):
+            events += [step(n, 100000 * n, 100000), launch(n, 100000 * n + 1), kernel("a", 100000 * n + 10, 90000, correlation=n)]
+        files = {"rank%d.json" % rank: trace(*events, head=head % rank) for rank in range(4)}
+        files["card.yaml"] = ("version: 4\nworkload:\n  model: {phase: training, model_family: m, precision: bf16, model_arch: {%s}}\n"
+                              "  data: {batch_size: 4, batch_size_scope: global, seq_len: %d}\n"
+                              "Model-executor:\n  model_plan_parallelization: {%s}\n" % (architecture, sequence, parallel))
+        return self.analyze(files).attributes("/metrics/mfu")
+
+    def test_M37_M42_mfu_counts_active_parameters_and_all_gpus(self):
+        dense = ("num_params: 8000000000, num_params_embedding: 500000000, num_layers: 32, num_heads: 32, head_dim: 128, "
+                 "num_kv_heads: 8, hidden_size: 4096")
+        values = [self.mfu(dense, plan)["mfu_ratio"] for plan in ("dp_shard: 4, tp: 1, pp: 1", "dp_shard: 1, tp: 4, pp: 1")]
+        self.assertGreater(values[0], 0)
+        self.assertEqual(values[0], values[1])
+        sparse = self.mfu(dense + ", num_experts: 8, num_experts_per_tok: 2, num_active_params: 2000000000", "dp_shard: 4, tp: 1, pp: 1")
+        self.assertLess(sparse["mfu_ratio"], values[0] / 2)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
