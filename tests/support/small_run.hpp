@@ -18,6 +18,7 @@
 #include "core/tables.hpp"
 #include "exchange/record_context.hpp"
 #include "metrics/all_metrics.hpp"
+#include "metrics/trace_views.hpp"
 #include "parse/classify.hpp"
 #include "parse/config_files.hpp"
 #include "support/trace_builder.hpp"
@@ -159,7 +160,8 @@ class SmallRun {
     std::vector<Metric::BatchKey> keys;
     for (std::size_t i = 0; i < traces_.size(); ++i) {
       if (owner[i] != worker) continue;
-      metric.local(traces_[i], {config, workload, classifier_, strings});
+      TraceViews views(traces_[i], classifier_);
+      metric.local(traces_[i], {config, workload, classifier_, strings, &views});
       const RankEntry& entry = ranks.entries[i];
       keys.push_back({entry.iteration, entry.rank, true, entry.replica, entry.step_shift});
     }
