@@ -44,7 +44,7 @@ struct TraceUse {
   Metrics& metrics;
   LocalResults& local;
   std::int32_t worker;
-  bool keep_segments, keep_records;
+  bool keep_segments, keep_records, keep_chains;
 
   void take(RankTrace& trace, std::int32_t file) const {
     trace.file = file;
@@ -60,6 +60,7 @@ struct TraceUse {
     local.facts.push_back(facts_of(trace, number));
     local.facts.back().worker = worker;
     local.segments.push_back(keep_segments ? segments_of(trace, views.busy()) : std::vector<RankSegments>());
+    local.chains.push_back(keep_chains ? chain_of(trace, any_trace.strings) : std::vector<ChainOp>());
     local.groups.push_back(trace.groups);
     if (keep_records) {
       const std::vector<CollectiveRecord> records = make_records(trace, number);
@@ -123,11 +124,12 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   ReadOptions options;
   options.window_bytes = config.window_bytes;
   options.classifier = &classifier;
-  bool segments = false, records = false, snapshots = false;
+  bool segments = false, records = false, snapshots = false, chains = false;
   for (const auto& metric : metrics) {
     options.wants.unite(metric->info().wants);
     segments |= metric->info().needs_segments;
     snapshots |= metric->info().needs_snapshots;
+    chains |= metric->info().needs_chains;
     records |= metric->info().needs_matching || metric->info().needs_records;
   }
   std::int64_t total_bytes = 0;
@@ -135,7 +137,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   progress.total(static_cast<std::int64_t>(input.files.size()), total_bytes);
 
   const LocalContext context{config, input.workload, classifier, strings};
-  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records};
+  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records, chains};
   Readers readers;
   for (const std::int32_t number : own_files(input, comm.worker())) {
     const TraceFile& file = input.files[static_cast<std::size_t>(number)];
@@ -244,6 +246,7 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
       kept.insert(kept.end(), own.begin(), own.end());
     } else {
       local.segments[trace].clear();
+      local.chains[trace] = {};
     }
     first_record.push_back(kept.size());
     keys.push_back(key);
@@ -280,6 +283,33 @@ void close(const LocalResults& local, const Matched& matched, const ClosingConte
                            records.subspan(first, count), verdicts.empty() ? verdicts : verdicts.subspan(first, count)};
     for (const auto& metric : metrics) metric->closing(rank, context);
   }
+}
+
+std::int64_t close_graphs(LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
+                          Metrics& metrics) {
+  const bool wanted = std::any_of(metrics.begin(), metrics.end(), [](const auto& m) { return m->info().needs_chains; });
+  if (!wanted) return 0;
+  std::vector<RankChain> chains;
+  for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {
+    const std::int32_t row = context.ranks.row_of(comm.worker(), static_cast<std::int32_t>(trace));
+    if (row < 0) continue;
+    const RankEntry& entry = context.ranks.entries[static_cast<std::size_t>(row)];
+    if (!entry.takes_part) continue;
+    RankChain chain{row, std::move(local.chains[trace]), {}, local.first_record[trace]};
+    for (const Step& step : entry.facts.steps) chain.step_numbers.push_back(step.number + entry.step_shift);
+    chains.push_back(std::move(chain));
+  }
+  local.chains = {};
+  std::int64_t sent_bytes = 0;
+  auto steps =
+      gather_graph_ops(std::move(chains), local.records, matched, context.ranks, context.groups, comm, sent_bytes);
+  together(comm, [&] {
+    for (std::vector<GraphOp>& ops : steps) {
+      const StepGraph graph = link_graph(std::move(ops));
+      for (const auto& metric : metrics) metric->graph(graph, context);
+    }
+  });
+  return sent_bytes;
 }
 
 }  // namespace ccl

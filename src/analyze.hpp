@@ -24,6 +24,7 @@ using Metrics = std::vector<std::unique_ptr<Metric>>;
 struct LocalResults {
   std::vector<RankFacts> facts;                     // by local trace number
   std::vector<std::vector<RankSegments>> segments;  // by local trace number; empty unless a metric wants them
+  std::vector<std::vector<ChainOp>> chains;         // by local trace number; empty unless a metric wants them
   std::vector<CollectiveRecord> records;            // of all traces, in order
   std::vector<std::size_t> first_record;            // by local trace number, and one past the end
   std::vector<std::vector<ProcessGroup>> groups;    // by local trace number
@@ -57,5 +58,9 @@ Matched unmatched(const Ranks& ranks);
 /// matched() with the instances this worker owns, closing() for each of its ranks.
 void close(const LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
            Metrics& metrics);
+
+/// graph() with each step this worker owns. The chains are given up. Collective; returns the bytes sent.
+std::int64_t close_graphs(LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
+                          Metrics& metrics);
 
 }  // namespace ccl

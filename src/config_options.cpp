@@ -214,7 +214,14 @@ std::vector<Option> analysis_options() {
   };
   convention.get = [](const Config& c) { return Texts{c.mfu_convention}; };
 
-  return {metric, settings, bins,
+  Option ideal = described("--what-if-ideal", "what_if_ideal", "FORM",
+                           "ideal times of what_if: median or mean over peers; default median");
+  ideal.set = [](Request& r, const std::string& what, const Texts& t) {
+    r.config.what_if_ideal = to_choice(what, t.back(), {"median", "mean"});
+  };
+  ideal.get = [](const Config& c) { return Texts{c.what_if_ideal}; };
+
+  return {metric, settings, bins, ideal,
           edge("--start", "start", "of stage_overlap, stream_roles: ns from first GPU event, chunk, step:N",
                &Config::window_start),
           edge("--end", "end", "end of that window", &Config::window_end), limit, peak, convention,

@@ -84,6 +84,9 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   const ClosingContext closing{config, input.workload, ranks, groups, matched.clock, strings};
   together(comm, [&] { close(local, matched, closing, comm, metrics); });
 
+  stopwatch.start("graph");
+  stopwatch.current().sent_bytes = close_graphs(local, matched, closing, comm, metrics);
+
   stopwatch.start("merge");
   stopwatch.current().sent_bytes = merge(metrics, strings, problems, comm);
 

@@ -32,6 +32,14 @@ class Lengths {
   std::vector<std::int64_t> before_;
 };
 
+/// Row of a lane's device; the number of devices when a trace made by hand does not list it.
+std::size_t device_row(const RankTrace& trace, std::uint16_t lane) {
+  const std::int32_t device = trace.lanes[lane].device;
+  const auto at = std::lower_bound(trace.devices.begin(), trace.devices.end(), device);
+  const bool listed = at != trace.devices.end() && *at == device;
+  return listed ? static_cast<std::size_t>(at - trace.devices.begin()) : trace.devices.size();
+}
+
 std::uint32_t capped(std::int64_t ns) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ns, 0, std::numeric_limits<std::uint32_t>::max()));
 }
@@ -42,9 +50,9 @@ std::vector<DeviceTime> device_times(const RankTrace& trace) {
   std::vector<DeviceTime> all(trace.devices.size());
   const EventTable& events = trace.events;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    const std::int32_t device = trace.lanes[events.lane[i]].device;
-    const auto row = std::lower_bound(trace.devices.begin(), trace.devices.end(), device) - trace.devices.begin();
-    DeviceTime& time = all[static_cast<std::size_t>(row)];
+    const std::size_t row = device_row(trace, events.lane[i]);
+    if (row == all.size()) continue;
+    DeviceTime& time = all[row];
     const Interval event{events.start_ns[i], events.end_ns(i)};
     if (time.first_ns == absent_ns) time.first_ns = event.start_ns;
     if (!time.busy.empty() && event.start_ns > time.busy.back().end_ns && event.length_ns() > 0 &&
@@ -72,9 +80,8 @@ void add_context(const RankTrace& trace, std::span<CollectiveRecord> records) {
   std::map<std::tuple<std::uint64_t, std::uint16_t>, std::int64_t> last_end_ns;
   for (CollectiveRecord& record : records) {
     if (!is_symmetric(record.op)) continue;
-    const std::int32_t device = trace.lanes[record.lane].device;
-    const auto row = static_cast<std::size_t>(
-        std::lower_bound(trace.devices.begin(), trace.devices.end(), device) - trace.devices.begin());
+    const std::size_t row = device_row(trace, record.lane);
+    if (row == times.size()) continue;
     const auto [last, is_first] = last_end_ns.try_emplace({record.group.value, record.lane}, times[row].first_ns);
     const Interval window{std::min(last->second, record.start_ns), record.start_ns};
     const std::int64_t compute_ns = compute[row].within(window), starved_ns = starved[row].within(window);

@@ -29,6 +29,8 @@ std::unique_ptr<Metric> fsdp();
 std::unique_ptr<Metric> hardware_saturation();
 std::unique_ptr<Metric> blocking_comm();
 std::unique_ptr<Metric> efficiency();
+std::unique_ptr<Metric> critical_path();
+std::unique_ptr<Metric> what_if();
 std::unique_ptr<Metric> memory();
 std::unique_ptr<Metric> stage_overlap();
 std::unique_ptr<Metric> stream_roles();
@@ -66,6 +68,8 @@ constexpr MakeMetric registered[] = {
     hardware_saturation,
     blocking_comm,
     efficiency,
+    critical_path,
+    what_if,
     stage_overlap,
     stream_roles,
     timeline,

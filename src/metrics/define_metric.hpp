@@ -95,6 +95,10 @@ class DefinedMetric final : public Metric {
       T::closing(rank, context, matrices_);
   }
 
+  void graph(const StepGraph& graph, const ClosingContext& context) override {
+    if constexpr (requires { T::graph; }) T::graph(graph, context, rows_);
+  }
+
   std::vector<ResultMatrix> take_matrices() override { return std::move(matrices_); }
 
   Bytes pack() const override {

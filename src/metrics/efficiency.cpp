@@ -2,11 +2,14 @@
 // Definition (POP, peers-formulas-hardware D.8): useful = union of compute kernels of a GPU within the run's step window
 // R(N) = [min over ranks of G start, max of G end] on the corrected clock; LB = mean / max useful, CommE = max useful /
 // len(R), PE = LB × CommE = mean useful / len(R). Per step, and in 20 equal windows of each step.
-// Merge: sums and maxima. SerE and TE need the replay of the run on an ideal network and are absent.
+// CommE = SerE × TE: SerE = max useful / length of the step replayed with transfers of length 0, TE = that length /
+// len(R). Merge: sums and maxima.
 #include <algorithm>
+#include <limits>
 
 #include "core/statistics.hpp"
 #include "core/wide.hpp"
+#include "exchange/graph_replay.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 
@@ -23,13 +26,15 @@ struct Efficiency {
             .definition =
                 "POP: useful = union of compute kernels of a GPU within the run's step window R; load balance = mean / "
                 "max useful, communication efficiency = max useful / len(R), parallel efficiency = their product = "
-                "mean useful / len(R). Headline: pooled over steps. Above 0.8 is acceptable.",
+                "mean useful / len(R). Communication efficiency = serialisation (max useful / step replayed with transfers of "
+                "length 0) x transfer (that step / len(R)). Headline: pooled over steps. Above 0.8 is acceptable.",
             .needs = "GPU events with steps; for several hosts collectives that align their clocks",
             .section = PageSection::further,
             .aliases = {},
             .wants = {},
             .needs_matching = true,
-            .needs_segments = true};
+            .needs_segments = true,
+            .needs_chains = true};
   }
 
   struct Sums {
@@ -106,7 +111,32 @@ struct Efficiency {
       return all;
     }
   };
-  using Tables = RowTables<Row, Window, ByRank>;
+  struct Network {
+    StepId step;
+    std::int32_t replica = -1;
+    std::int64_t measured_ns = 0, ideal_ns = 0;  // ideal 0: the replay does not give the measured step back
+    auto key() const { return std::tuple(step, replica); }
+    static TableInfo table() { return {"ideal_network", "each step replayed with transfers of length 0"}; }
+    static std::vector<ColumnSpec<Network>> columns(const Resolver&) {
+      std::vector<ColumnSpec<Network>> all = key_columns<Network>();
+      all.push_back(column("measured_ns", &Network::measured_ns, "ns", "length of the run's step window"));
+      all.push_back(integer_column<Network>("ideal_ns", "ns", "its length when matched communication only synchronises", -1,
+                                            [](const Network& row) { return row.ideal_ns > 0 ? row.ideal_ns : -1; }));
+      return all;
+    }
+  };
+  using Tables = RowTables<Row, Window, ByRank, Network>;
+
+  static void graph(const StepGraph& step, const ClosingContext&, Tables& out) {
+    Network row{step.step, step.replica, step.length_ns(), 0};
+    GraphTimes times = measured_times(step);
+    if (replays(step, times)) {
+      for (std::size_t i = 0; i < step.size(); ++i)
+        if (step.match[i] >= 0) times.run_ns[i] = 0;
+      row.ideal_ns = replay(step, times).length_ns;
+    }
+    out.of<Network>().push_back(row);
+  }
 
   static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
     for (const RankSegments& segments : rank.segments) {
@@ -153,8 +183,7 @@ struct Efficiency {
     out.value("parallel_efficiency_ratio", ratio(mean_ns, length_ns), "mean useful / step window, pooled over steps");
     out.value("load_balance_ratio", balance, "mean / max useful, pooled over steps");
     out.value("communication_efficiency_ratio", communication, "max useful / step window, pooled over steps");
-    out.note("serialisation_efficiency", "absent: needs the replay on an ideal network");
-    out.note("transfer_efficiency", "absent: needs the replay on an ideal network");
+    add_network(tables, max_ns, out);
     std::string line = percent(ratio(mean_ns, length_ns)) + " of all GPU time in the steps computes = load balance " +
                        percent(balance) + " x communication efficiency " + percent(communication);
     const bool uncorrected = std::any_of(context.clock.hosts.begin(), context.clock.hosts.end(),
@@ -176,6 +205,16 @@ struct Efficiency {
   }
 
  private:
+  static void add_network(const Tables& tables, double max_useful_ns, Report& out) {
+    double ideal_ns = 0, measured_ns = 0;
+    for (const Network& row : tables.of<Network>()) {
+      if (row.ideal_ns <= 0) ideal_ns = measured_ns = std::numeric_limits<double>::quiet_NaN();
+      ideal_ns += static_cast<double>(row.ideal_ns);
+      measured_ns += static_cast<double>(row.measured_ns);
+    }
+    out.value("serialisation_efficiency_ratio", ratio(max_useful_ns, ideal_ns), "max useful / replay without transfers");
+    out.value("transfer_efficiency_ratio", ratio(ideal_ns, measured_ns), "replay without transfers / step window");
+  }
   static std::int64_t corrected(const ClosingContext& context, const RankEntry& entry, std::int64_t t_ns) {
     return entry.host_index < 0 ? t_ns : context.clock.corrected(entry.host_index, t_ns);
   }

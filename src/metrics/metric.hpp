@@ -1,5 +1,5 @@
 // The contract of a metric. A metric is one file: a struct with `info`, one or more Row types, any of local, snapshot,
-// matched and closing (its four inputs), and report. define_metric<T>() supplies the rest: sorting by key, folding equal keys,
+// matched, closing and graph (its five inputs), and report. define_metric<T>() supplies the rest: sorting by key, folding equal keys,
 // packing for the merge, tables for the HDF5 file. Start reading at iter_time.cpp. No path, no MPI, no HDF5 in here.
 //
 //   struct MyMetric {
@@ -16,6 +16,7 @@
 //     static void matched(const MatchedCollectives&, const ClosingContext&, Tables& out);
 //     static void closing(const ClosingRank&, const ClosingContext&, Tables& out);
 //       (or, for slices of big matrices: …, std::vector<ResultMatrix>& out)
+//     static void graph(const StepGraph&, const ClosingContext&, Tables& out);   // steps this worker owns
 //     static void report(const Tables&, const ReportContext&, Report& out);   // on worker 0, rows sorted and folded
 //   };
 #pragma once
@@ -32,6 +33,7 @@
 #include "core/result_table.hpp"
 #include "core/tables.hpp"
 #include "discover/workload.hpp"
+#include "exchange/graph.hpp"
 #include "exchange/groups.hpp"
 #include "exchange/ranks.hpp"
 #include "exchange/records.hpp"
@@ -55,6 +57,7 @@ struct MetricInfo {
   bool needs_records = false;        // closing() looks at records
   bool needs_segments = false;       // closing() looks at segments
   bool needs_snapshots = false;      // snapshot() is used; without such a metric snapshots are not read
+  bool needs_chains = false;         // graph() is used; needs_matching must be set too
 };
 
 class TraceViews;
@@ -178,6 +181,7 @@ class Metric {
   virtual void settle(std::span<const BatchKey> keys) = 0;
   virtual void matched(const MatchedCollectives& collectives, const ClosingContext& context) = 0;
   virtual void closing(const ClosingRank& rank, const ClosingContext& context) = 0;
+  virtual void graph(const StepGraph& graph, const ClosingContext& context) = 0;
   virtual Bytes pack() const = 0;                       // rows of this worker, for the merge tree
   virtual void absorb(std::span<const std::byte>) = 0;  // another worker's pack()
   virtual MetricResult result(const ReportContext& context, const Resolver& resolver) = 0;

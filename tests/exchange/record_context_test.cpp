@@ -52,6 +52,18 @@ TEST(RecordContext, WithoutLaunchesNothingIsStarved) {
   expect_before(make_records(trace, 0)[0], 200, 0, 0, 100);
 }
 
+TEST(RecordContext, ATraceThatListsNoDeviceHasNone) {
+  RankTrace trace = TraceBuilder()
+                        .step(0, 0, 1000)
+                        .group("dp", "", {0, 1})
+                        .collective(CollectiveOp::all_reduce, "dp", 8, 100, 50, 10)
+                        .build();
+  trace.devices.clear();
+  const std::vector<CollectiveRecord> records = make_records(trace, 0);
+  ASSERT_EQ(records.size(), 1U);
+  expect_before(records[0], 0, 0, 0, 0);
+}
+
 TEST(RecordContext, MessagesHaveNoContext) {
   const RankTrace trace = TraceBuilder()
                               .group("pp", "", {0, 1})

@@ -1,0 +1,94 @@
+// The dependency graph of one training step over all its ranks. In: the GPU events of each rank's steps (its chain),
+// kept since parsing, with matched collectives. Out: one StepGraph per step at the worker that owns the step.
+// Moves: 104 bytes per GPU event in a step to the step's owner (hash of iteration, replica and step). Memory until
+// then: 48 bytes per event. Replay and path are in graph_replay.hpp and graph_path.hpp.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "core/tables.hpp"
+#include "exchange/groups.hpp"
+#include "exchange/match.hpp"
+#include "exchange/ranks.hpp"
+
+namespace ccl {
+
+/// One GPU event of a step, trace clock.
+struct ChainOp {
+  std::int64_t start_ns = 0, dur_ns = 0, launch_ns = absent_ns;
+  StringId name;
+  std::int32_t step = -1;       // row of the trace's steps
+  std::int32_t record = -1;     // number among the trace's CollectiveRecords; −1: no communication
+  std::uint16_t lane = 0;
+  EventKind kind = EventKind::compute;
+  std::int8_t device_row = 0;   // row of the trace's devices
+};
+
+/// The events of all steps, in order of start. Names go into strings.
+std::vector<ChainOp> chain_of(const RankTrace& trace, StringTable& strings);
+
+/// The same on its way, on the corrected clock and with what the workers agreed on.
+struct GraphOp {
+  std::int64_t step = outside_step;
+  std::int64_t start_ns = 0, end_ns = 0, launch_ns = absent_ns;
+  std::uint64_t instance = 0;   // equal for the members of one credible match; 0: none
+  StringId name;
+  GroupId group;
+  std::int64_t payload_bytes = -1;
+  std::int32_t iteration = -1, replica = -1;
+  std::int32_t rank_row = -1;   // row of /ranks
+  RankId rank;
+  std::int32_t order = 0;       // in its chain
+  std::int32_t group_size = -1;
+  std::uint16_t lane = 0;
+  EventKind kind = EventKind::compute;
+  CollectiveOp op = CollectiveOp::unknown;
+  Dimension dimension = Dimension::unknown;
+  std::int8_t device_row = 0;
+  std::int64_t length_ns() const { return end_ns - start_ns; }
+};
+
+/// Operations of one step by (rank row, device, start). Op i waits for predecessors [first_pred[i], first_pred[i+1]):
+/// of each stream of its device the last operation that had ended when it started, and whatever came before it on its
+/// own stream. Traces hold no event edges, so the order that was seen is taken for the order that is needed.
+struct StepGraph {
+  StepId step;
+  std::int32_t replica = -1;
+  std::int64_t start_ns = 0, end_ns = 0;        // the run's step window R
+  std::vector<GraphOp> ops;
+  std::vector<std::uint32_t> first_pred, preds;
+  std::vector<std::int32_t> match;              // by op: its match; −1: waits for no other rank
+  std::vector<std::uint32_t> first_member, members;  // of a match, by rank; at least two
+  std::vector<std::uint32_t> order;             // ops so that all that one waits for comes before it
+  bool acyclic = true;                          // false: matches contradict the order on the ranks; order is cut
+  std::size_t size() const { return ops.size(); }
+  std::int64_t length_ns() const { return end_ns - start_ns; }
+  std::span<const std::uint32_t> preds_of(std::size_t i) const {
+    return std::span(preds).subspan(first_pred[i], first_pred[i + 1] - first_pred[i]);
+  }
+  std::span<const std::uint32_t> members_of(std::size_t m) const {
+    return std::span(members).subspan(first_member[m], first_member[m + 1] - first_member[m]);
+  }
+};
+
+/// Pure. All ops are of one step; any order.
+StepGraph link_graph(std::vector<GraphOp> ops);
+
+/// One chain with the place of its records among the worker's settled ones.
+struct RankChain {
+  std::int32_t rank_row = -1;
+  std::vector<ChainOp> ops;
+  std::vector<std::int64_t> step_numbers;       // by row of the trace's steps, shifted
+  std::size_t first_record = 0;
+};
+
+/// Collective: the operations of the steps this worker owns, by step. Ranks that take no part in cross-rank numbers are
+/// left out.
+std::vector<std::vector<GraphOp>> gather_graph_ops(std::vector<RankChain> chains,
+                                                   const std::vector<CollectiveRecord>& records,
+                                                   const Matched& matched, const Ranks& ranks, const Groups& groups,
+                                                   const Comm& comm, std::int64_t& bytes_sent);
+
+}  // namespace ccl

@@ -1,0 +1,42 @@
+// A step run again from its dependency graph with other durations. Pure. In: a StepGraph and a GraphTimes. Out: when each
+// operation starts and ends then. With the times that were measured it gives back the measured step.
+// Cost: one visit per operation and predecessor.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "exchange/graph.hpp"
+
+namespace ccl {
+
+/// What the replay goes by, per operation.
+struct GraphTimes {
+  std::vector<std::int64_t> gap_ns;  // from the end of all it waits for (first of a device: of R's start) to its start
+  std::vector<std::int64_t> run_ns;  // alone: its duration; matched: from the start of the last member to its own end
+  std::vector<bool> starved;         // gap_ns passes before or while it is launched, nothing else holds it up
+};
+GraphTimes measured_times(const StepGraph& graph);
+
+enum class IdealForm : std::uint8_t { median, mean };
+/// Durations an operation would have if it ran as its peers do. Compute: median (or the published mean) over the ranks
+/// of its stage of the operation with the same name and number on the device. Matched communication: median over all of
+/// the same operation, dimension, group size and bytes. Launch gaps: median over the same peers, if that is less.
+/// Everything else as measured. stage_of_row: by row of /ranks, -1 = no pipeline.
+GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const std::vector<std::int32_t>& stage_of_row,
+                       IdealForm form);
+
+struct Replay {
+  std::vector<std::int64_t> start_ns, end_ns;  // from the begin of R
+  std::int64_t length_ns = 0;
+};
+/// graph.acyclic must hold.
+Replay replay(const StepGraph& graph, const GraphTimes& times);
+
+/// Whether the step's measured times, replayed, give its measured length within 1 %.
+bool replays(const StepGraph& graph, const GraphTimes& measured);
+
+/// By how much each operation could start later without making the step longer, by the measured times. >= 0 but for
+/// errors of the clocks, which are cut off at 0.
+std::vector<std::int64_t> slack_ns(const StepGraph& graph, const GraphTimes& measured);
+
+}  // namespace ccl

@@ -1,0 +1,231 @@
+// critical_path: which operations of which rank decide how long a step takes.
+// Definition (peers-formulas-hardware A.3, decisions): from the last end of the step back to its begin: an operation, then
+// what it waited for last on its device; from a matched collective to the member that started last. The parts add up to
+// the run's step window R(N) exactly. Launch and idle times are categories of their own. Merge: keys are disjoint, a step
+// has one owner. Headline: communication on the path / path.
+#include <algorithm>
+#include <map>
+
+#include "core/statistics.hpp"
+#include "exchange/graph_path.hpp"
+#include "exchange/graph_replay.hpp"
+#include "metrics/format.hpp"
+#include "metrics/metric.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::size_t top_count = 20;
+
+struct CriticalPath {
+  static MetricInfo info() {
+    return {.name = "critical_path",
+            .unit = "ratio",
+            .question = "Which operations of which ranks decide how long a step takes?",
+            .definition =
+                "From the last end of a step over all ranks back to its begin: an operation, what it waited for last on "
+                "its device, and from a matched collective the member that started last. Adds up to the run's step window "
+                "exactly; launch and idle times are categories. Headline: communication / path.",
+            .needs = "GPU events with steps; collectives matched across ranks",
+            .section = PageSection::answer,
+            .aliases = {},
+            .wants = {},
+            .needs_matching = true,
+            .needs_chains = true};
+  }
+
+  struct Times {
+    std::int64_t ns[5] = {};
+    void add(const PathPart& part) { ns[static_cast<std::size_t>(part.category)] += part.length_ns(); }
+    std::int64_t sum() const { return ns[0] + ns[1] + ns[2] + ns[3] + ns[4]; }
+  };
+  template <class Row>
+  static void add_times(std::vector<ColumnSpec<Row>>& all) {
+    const char* const what[] = {"compute kernels", "communication kernels, from the last member's start", "copies and sets",
+                                "idle until the next operation is launched", "idle though the next operation is launched"};
+    for (std::size_t c = 0; c < 5; ++c)
+      all.push_back(integer_column<Row>(std::string(to_text(static_cast<PathCategory>(c))) + "_ns", "ns", what[c], {},
+                                        [c](const Row& row) { return row.times.ns[c]; }));
+  }
+
+  struct Row {
+    StepId step;
+    std::int32_t replica = -1;
+    std::int64_t length_ns = 0, hops_count = 0;
+    Times times;
+    auto key() const { return std::tuple(step, replica); }
+    static TableInfo table() { return {"rows", "critical path of each step by category"}; }
+    static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
+      std::vector<ColumnSpec<Row>> all = key_columns<Row>();
+      all.push_back(column("length_ns", &Row::length_ns, "ns", "the run's step window = sum of the categories"));
+      add_times(all);
+      all.push_back(column("hops_count", &Row::hops_count, "", "how often the path changes the rank"));
+      return all;
+    }
+  };
+  struct ByRank {
+    StepId step;
+    RankId rank;
+    std::int32_t replica = -1;
+    Times times;
+    std::int64_t slack_min_ns = -1, slack_mean_ns = -1;
+    auto key() const { return std::tuple(step, rank, replica); }
+    static TableInfo table() { return {"by_rank", "time of each rank on the path, and its slack"}; }
+    static std::vector<ColumnSpec<ByRank>> columns(const Resolver&) {
+      std::vector<ColumnSpec<ByRank>> all = key_columns<ByRank>();
+      add_times(all);
+      all.push_back(integer_column<ByRank>("path_ns", "ns", "on the path", {},
+                                           [](const ByRank& row) { return row.times.sum(); }));
+      all.push_back(column("slack_min_ns", &ByRank::slack_min_ns, "ns",
+                           "smallest delay of a compute kernel that makes the step longer", -1));
+      all.push_back(column("slack_mean_ns", &ByRank::slack_mean_ns, "ns", "the same, mean weighted with durations", -1));
+      return all;
+    }
+  };
+  struct ByDimension {
+    StepId step;
+    std::int32_t replica = -1;
+    Dimension dimension = Dimension::unknown;
+    CollectiveOp op = CollectiveOp::unknown;
+    std::int64_t time_ns = 0, count = 0;
+    auto key() const { return std::tuple(step, replica, dimension, op); }
+    void combine(const ByDimension& other) { time_ns += other.time_ns, count += other.count; }
+    static TableInfo table() { return {"by_dimension", "communication on the path by dimension and operation"}; }
+    static std::vector<ColumnSpec<ByDimension>> columns(const Resolver&) {
+      std::vector<ColumnSpec<ByDimension>> all = key_columns<ByDimension>();
+      all.push_back(column("dimension", &ByDimension::dimension, "", "of the process group"));
+      all.push_back(column("op", &ByDimension::op, "", "operation"));
+      all.push_back(column("time_ns", &ByDimension::time_ns, "ns", "on the path"));
+      all.push_back(column("count", &ByDimension::count, "", "parts of the path"));
+      return all;
+    }
+  };
+  struct Top {
+    StepId step;
+    std::int32_t replica = -1, place = 0;
+    RankId rank;
+    std::int64_t start_ns = 0, length_ns = 0;
+    PathCategory category = PathCategory::compute;
+    StringId name;
+    auto key() const { return std::tuple(step, replica, place); }
+    static TableInfo table() { return {"top", "the 20 longest parts of each step's path"}; }
+    static std::vector<ColumnSpec<Top>> columns(const Resolver& resolver) {
+      std::vector<ColumnSpec<Top>> all = key_columns<Top>();
+      all.push_back(column("place", &Top::place, "", "0 = longest"));
+      all.push_back(column("start_ns", &Top::start_ns, "ns", "corrected clock"));
+      all.push_back(column("length_ns", &Top::length_ns, "ns", "of this part"));
+      all.push_back(column("category", &Top::category, "", "compute, communication, memory, launch or idle"));
+      all.push_back(text_column<Top>("name", "kernel; of launch and idle: the one that follows",
+                                     [text = resolver.text](const Top& row) { return text(row.name); }));
+      return all;
+    }
+  };
+  using Tables = RowTables<Row, ByRank, ByDimension, Top>;
+
+  static void graph(const StepGraph& step, const ClosingContext&, Tables& out) {
+    std::vector<PathPart> path = critical_path_of(step);
+    Row row{step.step, step.replica, step.length_ns(), 0, {}};
+    std::vector<ByRank> ranks;  // ops are by rank row
+    std::vector<std::size_t> rank_at(step.size());
+    const std::vector<std::int64_t> slack =
+        step.acyclic ? slack_ns(step, measured_times(step)) : std::vector<std::int64_t>();
+    std::vector<double> weight, weighted;
+    for (std::size_t i = 0; i < step.size(); ++i) {
+      const GraphOp& op = step.ops[i];
+      if (i == 0 || step.ops[i - 1].rank_row != op.rank_row) {
+        ranks.push_back({step.step, op.rank, step.replica, {}, -1, -1});
+        weight.push_back(0);
+        weighted.push_back(0);
+      }
+      rank_at[i] = ranks.size() - 1;
+      if (slack.empty() || op.kind != EventKind::compute) continue;
+      ByRank& rank = ranks.back();
+      rank.slack_min_ns = rank.slack_min_ns < 0 ? slack[i] : std::min(rank.slack_min_ns, slack[i]);
+      weight.back() += static_cast<double>(op.length_ns());
+      weighted.back() += static_cast<double>(op.length_ns()) * static_cast<double>(slack[i]);
+    }
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+      if (weight[r] > 0) ranks[r].slack_mean_ns = static_cast<std::int64_t>(weighted[r] / weight[r]);
+    for (std::size_t p = 0; p < path.size(); ++p) {
+      const PathPart& part = path[p];
+      row.times.add(part);
+      ranks[rank_at[part.op]].times.add(part);
+      if (p > 0 && rank_at[path[p - 1].op] != rank_at[part.op]) ++row.hops_count;
+      const GraphOp& op = step.ops[part.op];
+      if (part.category == PathCategory::communication)
+        out.of<ByDimension>().push_back({step.step, step.replica, op.dimension, op.op, part.length_ns(), 1});
+    }
+    out.of<Row>().push_back(row);
+    out.of<ByRank>().insert(out.of<ByRank>().end(), ranks.begin(), ranks.end());
+    std::stable_sort(path.begin(), path.end(),
+                     [](const PathPart& a, const PathPart& b) { return a.length_ns() > b.length_ns(); });
+    for (std::size_t p = 0; p < path.size() && p < top_count; ++p) {
+      const GraphOp& op = step.ops[path[p].op];
+      out.of<Top>().push_back({step.step, step.replica, static_cast<std::int32_t>(p), op.rank, path[p].start_ns,
+                               path[p].length_ns(), path[p].category, op.name});
+    }
+    sort_and_fold(out.of<ByDimension>());
+  }
+
+  static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    const auto& rows = tables.of<Row>();
+    if (rows.empty()) return out.absent("no step has GPU events");
+    Times all;
+    for (const Row& row : rows)
+      for (std::size_t c = 0; c < 5; ++c) all.ns[c] += row.times.ns[c];
+    const auto share = [&](PathCategory c) {
+      return ratio(static_cast<double>(all.ns[static_cast<std::size_t>(c)]), static_cast<double>(all.sum()));
+    };
+    for (std::size_t c = 0; c < 5; ++c) {
+      const auto category = static_cast<PathCategory>(c);
+      out.value(std::string(to_text(category)) + "_ratio", share(category), "share of the path, all steps");
+    }
+    std::map<std::pair<std::int32_t, RankId>, std::int64_t> ranks;
+    for (const ByRank& row : tables.of<ByRank>()) ranks[{row.replica, row.rank}] += row.times.sum();
+    out.ranks_covered = static_cast<std::int64_t>(ranks.size());
+    const auto most = std::max_element(ranks.begin(), ranks.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const double most_share = ratio(static_cast<double>(most->second), static_cast<double>(all.sum()));
+    out.value("most_rank", most->first.second.value, "rank with the largest part of the path");
+    out.value("most_rank_ratio", most_share, "its part");
+    std::map<Dimension, std::int64_t> dimensions;
+    for (const ByDimension& row : tables.of<ByDimension>()) dimensions[row.dimension] += row.time_ns;
+    std::string by_dimension;
+    for (const auto& [dimension, ns] : dimensions)
+      by_dimension += (by_dimension.empty() ? "" : ", ") + std::string(to_text(dimension)) + " " +
+                      percent(ratio(static_cast<double>(ns), static_cast<double>(all.sum())));
+    std::string line = "compute " + percent(share(PathCategory::compute)) + ", communication " +
+                       percent(share(PathCategory::communication)) +
+                       (by_dimension.empty() ? "" : " (" + by_dimension + ")") + ", launch " +
+                       percent(share(PathCategory::launch)) + ", idle " + percent(share(PathCategory::idle)) +
+                       " of the path";
+    if (ranks.size() > 1)
+      line += "; most of it on " + rank_name(most->first.first, most->first.second) + " (" + percent(most_share) + ")";
+    add_line(out.page, "critical path", line);
+    add_details(tables, context, out);
+  }
+
+ private:
+  static void add_details(const Tables& tables, const ReportContext& context, Report& out) {
+    std::vector<std::string> lines;
+    for (const Row& row : tables.of<Row>()) {
+      std::string line = "  " + step_name(row.step) + ": " + milliseconds(static_cast<double>(row.length_ns)) + " =";
+      for (std::size_t c = 0; c < 5; ++c)
+        line += (c == 0 ? " " : " + ") + std::string(to_text(static_cast<PathCategory>(c))) + " " +
+                milliseconds(static_cast<double>(row.times.ns[c]));
+      lines.push_back(line + ", " + counted(static_cast<std::size_t>(row.hops_count), "change") + " of rank");
+    }
+    for (const Top& row : tables.of<Top>())
+      if (row.place < 3)
+        lines.push_back("  " + step_name(row.step) + ", " + std::to_string(row.place + 1) + ": " +
+                        milliseconds(static_cast<double>(row.length_ns)) + " " + std::string(to_text(row.category)) +
+                        " on " + rank_name(row.replica, row.rank) + ", " + std::string(context.strings.text(row.name)));
+    add_capped(out.details, lines);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> critical_path() { return define_metric<CriticalPath>(); }
+
+}  // namespace ccl

@@ -1,0 +1,163 @@
+#include "exchange/graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include "exchange/graph_path.hpp"
+#include "exchange/graph_replay.hpp"
+
+namespace ccl {
+namespace {
+
+GraphOp op(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, const char* name, std::uint16_t lane = 0) {
+  GraphOp made;
+  made.step = 3;
+  made.start_ns = start_ns;
+  made.end_ns = end_ns;
+  made.launch_ns = 0;
+  made.name = string_id(name);
+  made.rank_row = rank;
+  made.rank = RankId(rank);
+  made.lane = lane;
+  made.order = static_cast<std::int32_t>(start_ns);
+  return made;
+}
+
+GraphOp reduce(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t instance) {
+  GraphOp made = op(rank, start_ns, end_ns, "all_reduce", 1);
+  made.kind = EventKind::communication;
+  made.op = CollectiveOp::all_reduce;
+  made.dimension = Dimension::dp;
+  made.group_size = 3;
+  made.payload_bytes = 1000;
+  made.instance = instance;
+  return made;
+}
+
+/// Three ranks compute (rank 1 for 300 instead of 100), reduce for 50, compute 40 each.
+std::vector<GraphOp> slow_rank() {
+  std::vector<GraphOp> ops;
+  for (const std::int32_t rank : {0, 1, 2}) {
+    const std::int64_t ready_ns = rank == 1 ? 300 : 100;
+    ops.push_back(op(rank, 0, ready_ns, "gemm"));
+    ops.push_back(reduce(rank, ready_ns + 10, 360, 7));
+    ops.push_back(op(rank, 365, 405, "adam"));
+  }
+  return ops;
+}
+
+const std::vector<std::int32_t> no_stages{-1, -1, -1};
+
+TEST(StepGraph, MeasuredTimesReplayToTheMeasuredStep) {
+  const StepGraph graph = link_graph(slow_rank());
+  ASSERT_TRUE(graph.acyclic);
+  const GraphTimes measured = measured_times(graph);
+  const Replay again = replay(graph, measured);
+  EXPECT_EQ(again.length_ns, 405);
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    EXPECT_EQ(again.start_ns[i], graph.ops[i].start_ns) << i;
+    EXPECT_EQ(again.end_ns[i], graph.ops[i].end_ns) << i;
+  }
+}
+
+TEST(StepGraph, ASlowRankAmongItsPeersIsTakenBackByTheMedian) {
+  const StepGraph graph = link_graph(slow_rank());
+  const GraphTimes measured = measured_times(graph);
+  EXPECT_EQ(replay(graph, ideal_times(graph, measured, no_stages, IdealForm::median)).length_ns, 205);
+  // The mean of 100, 300 and 100 is 166.
+  EXPECT_EQ(replay(graph, ideal_times(graph, measured, no_stages, IdealForm::mean)).length_ns, 271);
+}
+
+TEST(StepGraph, StagesOfAPipelineAreNoPeers) {
+  const StepGraph graph = link_graph(slow_rank());
+  const GraphTimes measured = measured_times(graph);
+  EXPECT_EQ(replay(graph, ideal_times(graph, measured, {0, 1, 0}, IdealForm::median)).length_ns, 405);
+}
+
+TEST(StepGraph, WithoutTransfersTheWaitForTheLastRankStays) {
+  const StepGraph graph = link_graph(slow_rank());
+  GraphTimes times = measured_times(graph);
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    if (graph.match[i] >= 0) times.run_ns[i] = 0;
+  EXPECT_EQ(replay(graph, times).length_ns, 355);
+}
+
+TEST(StepGraph, LateLaunchesShrinkToThoseOfThePeers) {
+  std::vector<GraphOp> ops;
+  for (const std::int32_t rank : {0, 1, 2}) {
+    const std::int64_t late_ns = rank == 2 ? 80 : 0;
+    ops.push_back(op(rank, 0, 100, "gemm"));
+    ops.push_back(op(rank, 105 + late_ns, 200 + late_ns, "silu"));
+    if (rank == 2) ops.back().launch_ns = 180;
+  }
+  const StepGraph graph = link_graph(ops);
+  const GraphTimes measured = measured_times(graph);
+  const GraphTimes ideal = ideal_times(graph, measured, no_stages, IdealForm::median);
+  EXPECT_EQ(replay(graph, measured).length_ns, 280);
+  EXPECT_EQ(replay(graph, ideal).length_ns, 200);
+}
+
+TEST(StepGraph, ALateStartIsALateLaunchToo) {
+  std::vector<GraphOp> ops{op(0, 0, 100, "gemm"), op(1, 30, 130, "gemm"), op(2, 0, 100, "gemm")};
+  ops[1].launch_ns = 20;
+  const StepGraph graph = link_graph(ops);
+  const GraphTimes measured = measured_times(graph);
+  EXPECT_EQ(replay(graph, measured).length_ns, 130);
+  EXPECT_EQ(replay(graph, ideal_times(graph, measured, no_stages, IdealForm::median)).length_ns, 100);
+}
+
+TEST(StepGraph, MatchesThatContradictTheOrderOnTheRanksAreNoticed) {
+  std::vector<GraphOp> ops{reduce(0, 0, 10, 1), reduce(0, 20, 30, 2), reduce(1, 0, 10, 2), reduce(1, 20, 30, 1)};
+  const StepGraph graph = link_graph(ops);
+  EXPECT_FALSE(graph.acyclic);
+  EXPECT_FALSE(replays(graph, measured_times(graph)));
+  std::int64_t sum_ns = 0;
+  for (const PathPart& part : critical_path_of(graph)) sum_ns += part.length_ns();
+  EXPECT_EQ(sum_ns, 30);
+}
+
+TEST(StepGraph, AMemberWhoseOthersAreMissingStandsAlone) {
+  const StepGraph graph = link_graph({reduce(0, 0, 10, 1), op(0, 20, 30, "gemm")});
+  EXPECT_EQ(graph.match, (std::vector<std::int32_t>{-1, -1}));
+  EXPECT_EQ(replay(graph, measured_times(graph)).length_ns, 30);
+}
+
+TEST(StepGraph, AnIdleStretchIsReplayedAfterAllThatEndedBefore) {
+  // The second kernel starts after the copy on another stream has ended; both are its predecessors.
+  GraphOp copy = op(0, 20, 60, "memcpy", 5);
+  copy.kind = EventKind::memory_copy;
+  const StepGraph graph = link_graph({op(0, 0, 50, "gemm"), copy, op(0, 70, 90, "silu")});
+  ASSERT_EQ(graph.preds_of(2).size(), 2U);
+  EXPECT_EQ(measured_times(graph).gap_ns[2], 10);
+}
+
+TEST(CriticalPath, GoesThroughTheLastRankAndAddsUpToTheStep) {
+  const StepGraph graph = link_graph(slow_rank());
+  std::vector<std::tuple<std::int32_t, PathCategory, std::int64_t>> seen;
+  for (const PathPart& part : critical_path_of(graph))
+    seen.emplace_back(graph.ops[part.op].rank.value, part.category, part.length_ns());
+  const std::vector<std::tuple<std::int32_t, PathCategory, std::int64_t>> expected{
+      {0, PathCategory::compute, 40},
+      {0, PathCategory::idle, 5},
+      {0, PathCategory::communication, 50},
+      {1, PathCategory::idle, 10},
+      {1, PathCategory::compute, 300}};
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(CriticalPath, IdleBeforeALateLaunchIsLaunchTime) {
+  std::vector<GraphOp> ops{op(0, 5, 100, "gemm"), op(0, 150, 200, "silu")};
+  ops[1].launch_ns = 140;
+  const std::vector<PathPart> path = critical_path_of(link_graph(ops));
+  ASSERT_EQ(path.size(), 3U);
+  EXPECT_EQ(path[1].category, PathCategory::launch);
+  EXPECT_EQ(path[1].length_ns(), 50);
+}
+
+TEST(Slack, IsNoneOnThePathAndTheWaitElsewhere) {
+  const StepGraph graph = link_graph(slow_rank());
+  const std::vector<std::int64_t> slack = slack_ns(graph, measured_times(graph));
+  EXPECT_EQ(slack, (std::vector<std::int64_t>{200, 200, 0, 0, 0, 0, 200, 200, 0}));
+}
+
+}  // namespace
+}  // namespace ccl
