@@ -23,6 +23,8 @@ std::string_view to_text(WhatIfSubject subject) {
 
 namespace {
 
+// Above this share of unmatched communication the numbers are said to be incomplete.
+constexpr double unmatched_most = 0.01;
 // Ranks of a large job: only those with the most excess are asked about one by one.
 constexpr std::size_t ranks_asked = 16, ranks_all = 64;
 
@@ -47,6 +49,7 @@ struct WhatIf {
     StepId step;
     std::int32_t replica = -1;
     std::int64_t ranks_count = 0, measured_ns = 0, replayed_ns = -1, ideal_ns = -1;
+    std::int64_t communication_ns = 0, unmatched_ns = 0;  // summed over ranks
     bool ok = false;  // the replay gives the measured step back
     auto key() const { return std::tuple(step, replica); }
     static TableInfo table() { return {"rows", "measured, replayed and ideal length of each step"}; }
@@ -56,6 +59,8 @@ struct WhatIf {
       all.push_back(column("measured_ns", &Row::measured_ns, "ns", "the run's step window"));
       all.push_back(column("replayed_ns", &Row::replayed_ns, "ns", "replay with the measured durations", -1));
       all.push_back(column("ideal_ns", &Row::ideal_ns, "ns", "replay with ideal durations", -1));
+      all.push_back(column("communication_ns", &Row::communication_ns, "ns", "communication kernels of all ranks"));
+      all.push_back(column("unmatched_ns", &Row::unmatched_ns, "ns", "of them not matched: their waits stay as measured"));
       all.push_back(derived<Row>("slowdown_ratio", "ratio", "S = replayed_ns / ideal_ns", [](const Row& row) {
         return row.ok ? ratio(static_cast<double>(row.replayed_ns), static_cast<double>(row.ideal_ns))
                       : std::numeric_limits<double>::quiet_NaN();
@@ -93,9 +98,13 @@ struct WhatIf {
   using Tables = RowTables<Row, Case>;
 
   static void graph(const StepGraph& step, const ClosingContext& context, Tables& out) {
-    Row row{step.step, step.replica, 0, step.length_ns(), -1, -1, false};
-    for (std::size_t i = 0; i < step.size(); ++i)
+    Row row{step.step, step.replica, 0, step.length_ns(), -1, -1, 0, 0, false};
+    for (std::size_t i = 0; i < step.size(); ++i) {
       row.ranks_count += i == 0 || step.ops[i - 1].rank_row != step.ops[i].rank_row ? 1 : 0;
+      if (step.ops[i].kind != EventKind::communication) continue;
+      row.communication_ns += step.ops[i].length_ns();
+      if (step.match[i] < 0) row.unmatched_ns += step.ops[i].length_ns();
+    }
     const GraphTimes measured = measured_times(step);
     row.ok = row.ranks_count > 1 && replays(step, measured);
     if (row.ok) ask(step, measured, context, row, out);
@@ -105,7 +114,7 @@ struct WhatIf {
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
-    double replayed_ns = 0, ideal_ns = 0;
+    double replayed_ns = 0, ideal_ns = 0, communication_ns = 0, unmatched_ns = 0;
     std::size_t ok_count = 0, alone_count = 0;
     for (const Row& row : rows) {
       alone_count += row.ranks_count < 2 ? 1 : 0;
@@ -113,6 +122,8 @@ struct WhatIf {
       ++ok_count;
       replayed_ns += static_cast<double>(row.replayed_ns);
       ideal_ns += static_cast<double>(row.ideal_ns);
+      communication_ns += static_cast<double>(row.communication_ns);
+      unmatched_ns += static_cast<double>(row.unmatched_ns);
       out.ranks_covered = std::max(out.ranks_covered, row.ranks_count);
     }
     if (alone_count == rows.size()) return out.not_applicable("one rank has no peers");
@@ -121,10 +132,17 @@ struct WhatIf {
       out.status = Status::partial;
       out.reason = counted(rows.size() - ok_count, "step") + " could not be replayed";
     }
+    const double unmatched = ratio(unmatched_ns, communication_ns);
+    out.value("unmatched_ratio", unmatched, "communication time whose waits stay as measured, since it is not matched");
+    if (unmatched > unmatched_most) {
+      out.status = Status::partial;
+      out.reason = percent(unmatched) + " of the communication time is not matched, its waits stay: S and gains are too small";
+    }
     const double slowdown = ratio(replayed_ns, ideal_ns);
     out.value("slowdown_ratio", slowdown, "S = replayed / ideal, all steps");
     out.note("ideal_form", context.config.what_if_ideal, "how peers make the ideal compute time");
     report_cases(tables, replayed_ns, ideal_ns, ok_count, out);
+    if (unmatched > unmatched_most) add_line(out.page, "", out.reason);
   }
 
  private:

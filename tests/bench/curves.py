@@ -14,7 +14,7 @@ import tempfile
 from measure import Run, Tools, machine, table
 from speed import MAIN_JOB, metrics
 
-BEHIND_PARSE = ("agree", "match", "close", "merge", "report", "write")
+BEHIND_PARSE = ("agree", "match", "close", "graph", "merge", "report", "write")
 
 
 def stages(run):

@@ -40,6 +40,7 @@ class Watching final : public Metric {
   }
   void settle(std::span<const BatchKey> keys) override { seen_.keys.assign(keys.begin(), keys.end()); }
   void matched(const MatchedCollectives& all, const ClosingContext&) override { seen_.instances = all.instances.size(); }
+  void graph(const StepGraph&, const ClosingContext&) override {}
   void closing(const ClosingRank& rank, const ClosingContext&) override {
     Seen::Closing closing{rank.rank_row, rank.records.size(), rank.verdicts.size(), rank.segments.size(), 0};
     for (const CollectiveRecord& record : rank.records) closing.first_ordinal_sum += record.ordinal;
@@ -86,6 +87,7 @@ struct TwoTraces {
     local.facts.resize(2);
     local.facts[1].local = 1;
     local.segments = {{{0, {}, {}, {}}}, {{0, {}, {}, {}}}};
+    local.chains.resize(2);
     local.records = {record(0, CollectiveOp::all_reduce, 7),
                      record(1, CollectiveOp::all_gather, 7, 40), record(1, CollectiveOp::all_gather, 7, 41),
                      record(0, CollectiveOp::all_gather, 7), record(1, CollectiveOp::all_gather, outside_step, 42)};
