@@ -40,6 +40,7 @@ class Watching final : public Metric {
   }
   void settle(std::span<const BatchKey> keys) override { seen_.keys.assign(keys.begin(), keys.end()); }
   void matched(const MatchedCollectives& all, const ClosingContext&) override { seen_.instances = all.instances.size(); }
+  void snapshot(const MemorySnapshot&, const LocalContext&) override {}
   void graph(const StepGraph&, const ClosingContext&) override {}
   void closing(const ClosingRank& rank, const ClosingContext&) override {
     Seen::Closing closing{rank.rank_row, rank.records.size(), rank.verdicts.size(), rank.segments.size(), 0};

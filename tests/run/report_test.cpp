@@ -14,6 +14,7 @@ class OneValue final : public Metric {
   void settle(std::span<const BatchKey>) override {}
   void matched(const MatchedCollectives&, const ClosingContext&) override {}
   void closing(const ClosingRank&, const ClosingContext&) override {}
+  void snapshot(const MemorySnapshot&, const LocalContext&) override {}
   void graph(const StepGraph&, const ClosingContext&) override {}
   Bytes pack() const override { return {}; }
   void absorb(std::span<const std::byte>) override {}
