@@ -92,7 +92,7 @@ struct Communication {
       size.work = work;
       out.of<BySize>().push_back(size);
     }
-    out.for_each([](auto& rows) { sort_and_fold(rows); });
+    out.fold_all_when_doubled();
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {

@@ -6,28 +6,6 @@
 
 namespace ccl {
 
-/// The row lists of one metric, one per Row type.
-template <class... Rows>
-struct RowTables {
-  std::tuple<std::vector<Rows>...> lists;
-  template <class Row>
-  std::vector<Row>& of() {
-    return std::get<std::vector<Row>>(lists);
-  }
-  template <class Row>
-  const std::vector<Row>& of() const {
-    return std::get<std::vector<Row>>(lists);
-  }
-  template <class F>
-  void for_each(F f) {
-    std::apply([&](auto&... list) { (f(list), ...); }, lists);
-  }
-  template <class F>
-  void for_each(F f) const {
-    std::apply([&](const auto&... list) { (f(list), ...); }, lists);
-  }
-};
-
 /// Sorts by key and folds equal keys with combine. A Row type without combine must have unique keys.
 template <class Row>
 void sort_and_fold(std::vector<Row>& rows) {
@@ -44,6 +22,47 @@ void sort_and_fold(std::vector<Row>& rows) {
   }
   rows.resize(kept);
 }
+
+/// How many rows a list had when it was last folded.
+template <class Row>
+struct Folded {
+  std::size_t rows_count = 0;
+};
+
+/// The row lists of one metric, one per Row type.
+template <class... Rows>
+struct RowTables {
+  std::tuple<std::vector<Rows>...> lists;
+  std::tuple<Folded<Rows>...> folded = {};
+  template <class Row>
+  std::vector<Row>& of() {
+    return std::get<std::vector<Row>>(lists);
+  }
+  template <class Row>
+  const std::vector<Row>& of() const {
+    return std::get<std::vector<Row>>(lists);
+  }
+  /// At the end of a closing(): folds once a list has doubled. Folding the rows of all ranks after each rank would
+  /// cost ranks², never folding would keep as many rows as there are ranks of keys that all of them share.
+  template <class Row>
+  void fold_when_doubled() {
+    constexpr std::size_t least_rows = 1024;
+    std::size_t& rows_then = std::get<Folded<Row>>(folded).rows_count;
+    std::vector<Row>& rows = of<Row>();
+    if (rows.size() < 2 * rows_then + least_rows) return;
+    sort_and_fold(rows);
+    rows_then = rows.size();
+  }
+  void fold_all_when_doubled() { (fold_when_doubled<Rows>(), ...); }
+  template <class F>
+  void for_each(F f) {
+    std::apply([&](auto&... list) { (f(list), ...); }, lists);
+  }
+  template <class F>
+  void for_each(F f) const {
+    std::apply([&](const auto&... list) { (f(list), ...); }, lists);
+  }
+};
 
 template <class T>
 class DefinedMetric final : public Metric {
@@ -103,7 +122,11 @@ class DefinedMetric final : public Metric {
 
   Bytes pack() const override {
     ByteWriter out;
-    rows_.for_each([&](const auto& rows) { out.array(rows); });
+    rows_.for_each([&](const auto& rows) {
+      auto folded = rows;
+      sort_and_fold(folded);
+      out.array(folded);
+    });
     return out.take();
   }
   void absorb(std::span<const std::byte> bytes) override {

@@ -82,7 +82,7 @@ struct Straggler {
       row.matched_count = 1;
       out.of<Row>().push_back(row);
     }
-    sort_and_fold(out.of<Row>());
+    out.fold_when_doubled<Row>();
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {

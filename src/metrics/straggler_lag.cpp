@@ -54,7 +54,7 @@ struct StragglerLag {
 
   static void closing(const ClosingRank& rank, const ClosingContext&, Tables& out) {
     add_elsewhere(rank, out.of<Elsewhere>());
-    sort_and_fold(out.of<Elsewhere>());
+    out.fold_when_doubled<Elsewhere>();
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {

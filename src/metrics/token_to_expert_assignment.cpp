@@ -133,7 +133,7 @@ struct TokenToExpertAssignment {
       }
       out.of<ByMember>().push_back(row);
     }
-    sort_and_fold(out.of<ByMember>());
+    out.fold_when_doubled<ByMember>();
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {

@@ -94,7 +94,7 @@ struct TrafficDistribution {
     }
     for (const auto& [step, bytes] : steps)
       out.of<Row>().push_back({{entry.iteration, step}, entry.rank, entry.replica, bytes});
-    sort_and_fold(out.of<Total>());
+    out.fold_when_doubled<Total>();
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
@@ -192,7 +192,7 @@ struct TrafficDistribution {
       part.bytes.wire_bytes = (own ? 0 : split.bytes) - split.wire_bytes;
       parts.push_back(part);
     }
-    sort_and_fold(out.of<Pair>());
+    out.fold_when_doubled<Pair>();
   }
 };
 

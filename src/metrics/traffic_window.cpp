@@ -110,7 +110,7 @@ struct TrafficWindow {
       if (!first) out.of<Gap>().push_back({record.group, record.start_ns - at->second, 1});
       at->second = std::max(at->second, record.end_ns());
     }
-    sort_and_fold(out.of<Gap>());
+    out.fold_when_doubled<Gap>();
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {

@@ -67,7 +67,9 @@ bool rounds_up(const Digits& d, std::int64_t from, bool odd) {
   return d.more || odd;
 }
 
-Decimal parse_general(std::string_view text, int scale) {
+}  // namespace
+
+Decimal parse_any_decimal(std::string_view text, int scale) {
   Digits d;
   bool negative = false;
   if (!split_number(text, d, negative)) return {};
@@ -82,34 +84,6 @@ Decimal parse_general(std::string_view text, int scale) {
   if (value > largest) return {DecimalStatus::out_of_range, 0};
   const auto number = static_cast<std::int64_t>(value);
   return {DecimalStatus::ok, negative ? -number : number};
-}
-
-}  // namespace
-
-Decimal parse_decimal(std::string_view text, int scale) {
-  // The usual form: at most 15 digits before the point and at most `scale` behind it.
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  std::uint64_t value = 0;  // wraps for what is too long, which goes the other way
-  while (at < end && is_digit(*at)) value = value * 10 + static_cast<std::uint64_t>(*at++ - '0');
-  const std::int64_t integer_digits = at - text.data();
-  if (integer_digits == 0 || integer_digits > 15) return parse_general(text, scale);
-  int left = scale;
-  if (at < end && *at == '.') {
-    ++at;
-    while (at < end && left > 0 && is_digit(*at)) {
-      value = value * 10 + static_cast<std::uint64_t>(*at++ - '0');
-      --left;
-    }
-  }
-  if (at != end) return parse_general(text, scale);
-  for (; left > 0; --left) value *= 10;
-  return {DecimalStatus::ok, static_cast<std::int64_t>(value)};
-}
-
-std::int64_t parse_integer(std::string_view text, std::int64_t fallback) {
-  const Decimal d = parse_decimal(text, 0);
-  return d.status == DecimalStatus::ok ? d.value : fallback;
 }
 
 }  // namespace ccl

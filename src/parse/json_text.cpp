@@ -9,34 +9,6 @@
 namespace ccl {
 namespace {
 
-bool ends_scalar(char c) {
-  return static_cast<unsigned char>(c) <= ' ' || c == ',' || c == '}' || c == ']' || c == ':';
-}
-
-const char* container_end(const char* at, const char* end) {
-  std::int64_t depth = 0;
-  while (at < end) {
-    const char c = *at++;
-    if (c == '"') {
-      at = string_end(at, end);
-      if (at == end) return nullptr;
-      ++at;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ']') {
-      if (--depth == 0) return at;
-    }
-  }
-  return nullptr;
-}
-
-JsonType type_at(char c) {
-  if (c == '"') return JsonType::string;
-  if (c == '{') return JsonType::object;
-  if (c == '[') return JsonType::array;
-  return JsonType::scalar;
-}
-
 void append_utf8(std::string& out, std::uint32_t code) {
   if (code < 0x20) code = ' ';
   if (code >= 0xD800 && code <= 0xDFFF) code = 0xFFFD;
@@ -111,27 +83,6 @@ std::size_t utf8_length(std::string_view text) {
 
 }  // namespace
 
-const char* string_end(const char* at, const char* end) {
-  while (at < end) {
-#if defined(__SSE2__)
-    if (end - at >= 16) {
-      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-      const __m128i hits = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
-                                        _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
-      const int mask = _mm_movemask_epi8(hits);
-      if (mask == 0) {
-        at += 16;
-        continue;
-      }
-      at += __builtin_ctz(static_cast<unsigned>(mask));
-    }
-#endif
-    if (*at == '"') return at;
-    at += *at == '\\' ? 2 : 1;
-  }
-  return end;
-}
-
 const char* find_pair(const char* at, const char* end, char first, char second) {
 #if defined(__SSE2__)
   for (; end - at > 16; at += 16) {
@@ -147,16 +98,21 @@ const char* find_pair(const char* at, const char* end, char first, char second) 
   return end;
 }
 
-const char* value_end(const char* at, const char* end) {
-  if (at >= end) return nullptr;
-  switch (type_at(*at)) {
-    case JsonType::string: at = string_end(at + 1, end); return at == end ? nullptr : at + 1;
-    case JsonType::object: case JsonType::array: return container_end(at, end);
-    default: break;
+const char* container_end(const char* at, const char* end) {
+  std::int64_t depth = 0;
+  while (at < end) {
+    const char c = *at++;
+    if (c == '"') {
+      at = string_end(at, end);
+      if (at == end) return nullptr;
+      ++at;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      if (--depth == 0) return at;
+    }
   }
-  const char* const begin = at;
-  while (at < end && !ends_scalar(*at)) ++at;
-  return at == begin ? nullptr : at;
+  return nullptr;
 }
 
 JsonWalk::JsonWalk(std::string_view text)
@@ -165,36 +121,6 @@ JsonWalk::JsonWalk(std::string_view text)
     damaged_ = true;
   else
     ++at_;
-}
-
-bool JsonWalk::next() {
-  if (damaged_) return false;
-  at_ = skip_space(at_, end_);
-  bool separated = first_;
-  first_ = false;
-  while (at_ < end_ && *at_ == ',') {
-    separated = true;
-    at_ = skip_space(at_ + 1, end_);
-  }
-  if (at_ == end_) return fail();
-  if (*at_ == (object_ ? '}' : ']')) return false;
-  if (!separated) return fail();
-  if (object_) {
-    if (*at_ != '"') return fail();
-    const char* const close = string_end(at_ + 1, end_);
-    if (close == end_) return fail();
-    key_ = {at_ + 1, static_cast<std::size_t>(close - at_ - 1)};
-    at_ = skip_space(close + 1, end_);
-    if (at_ == end_ || *at_ != ':') return fail();
-    at_ = skip_space(at_ + 1, end_);
-  }
-  const char* const behind = value_end(at_, end_);
-  if (behind == nullptr) return fail();
-  value_.type = type_at(*at_);
-  const int quotes = value_.type == JsonType::string ? 1 : 0;
-  value_.text = {at_ + quotes, static_cast<std::size_t>(behind - at_ - 2 * quotes)};
-  at_ = behind;
-  return true;
 }
 
 JsonValue json_member(std::string_view object, std::string_view key) {

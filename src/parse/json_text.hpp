@@ -6,6 +6,10 @@
 #include <string>
 #include <string_view>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace ccl {
 
 enum class JsonType : std::uint8_t { none, string, object, array, scalar };
@@ -17,11 +21,51 @@ struct JsonValue {
 };
 
 /// From behind an opening quote to the closing one; end if there is none.
-const char* string_end(const char* at, const char* end);
+inline const char* string_end(const char* at, const char* end) {
+  while (at < end) {
+#if defined(__SSE2__)
+    if (end - at >= 16) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+      const __m128i hits = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                        _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+      const int mask = _mm_movemask_epi8(hits);
+      if (mask == 0) {
+        at += 16;
+        continue;
+      }
+      at += __builtin_ctz(static_cast<unsigned>(mask));
+    }
+#endif
+    if (*at == '"') return at;
+    at += *at == '\\' ? 2 : 1;
+  }
+  return end;
+}
 /// First place where the two bytes stand next to each other; end if there is none.
 const char* find_pair(const char* at, const char* end, char first, char second);
+/// Behind the object or array that starts at `at`; null if it is not complete.
+const char* container_end(const char* at, const char* end);
+
+inline JsonType json_type_at(char c) {
+  if (c == '"') return JsonType::string;
+  if (c == '{') return JsonType::object;
+  if (c == '[') return JsonType::array;
+  return JsonType::scalar;
+}
+
 /// Behind the value that starts at `at`; null if it is not complete or not a value.
-const char* value_end(const char* at, const char* end);
+inline const char* value_end(const char* at, const char* end) {
+  if (at >= end) return nullptr;
+  switch (json_type_at(*at)) {
+    case JsonType::string: at = string_end(at + 1, end); return at == end ? nullptr : at + 1;
+    case JsonType::object: case JsonType::array: return container_end(at, end);
+    default: break;
+  }
+  const char* const begin = at;
+  while (at < end && static_cast<unsigned char>(*at) > ' ' && *at != ',' && *at != '}' && *at != ']' && *at != ':') ++at;
+  return at == begin ? nullptr : at;
+}
+
 /// First byte that is no white space.
 inline const char* skip_space(const char* at, const char* end) {
   while (at < end && static_cast<unsigned char>(*at) <= ' ') ++at;
@@ -55,6 +99,36 @@ class JsonWalk {
   std::string_view key_;
   JsonValue value_;
 };
+
+inline bool JsonWalk::next() {
+  if (damaged_) return false;
+  at_ = skip_space(at_, end_);
+  bool separated = first_;
+  first_ = false;
+  while (at_ < end_ && *at_ == ',') {
+    separated = true;
+    at_ = skip_space(at_ + 1, end_);
+  }
+  if (at_ == end_) return fail();
+  if (*at_ == (object_ ? '}' : ']')) return false;
+  if (!separated) return fail();
+  if (object_) {
+    if (*at_ != '"') return fail();
+    const char* const close = string_end(at_ + 1, end_);
+    if (close == end_) return fail();
+    key_ = {at_ + 1, static_cast<std::size_t>(close - at_ - 1)};
+    at_ = skip_space(close + 1, end_);
+    if (at_ == end_ || *at_ != ':') return fail();
+    at_ = skip_space(at_ + 1, end_);
+  }
+  const char* const behind = value_end(at_, end_);
+  if (behind == nullptr) return fail();
+  value_.type = json_type_at(*at_);
+  const int quotes = value_.type == JsonType::string ? 1 : 0;
+  value_.text = {at_ + quotes, static_cast<std::size_t>(behind - at_ - 2 * quotes)};
+  at_ = behind;
+  return true;
+}
 
 /// Member of an object text, none if missing. Walks from the start: for small objects.
 JsonValue json_member(std::string_view object, std::string_view key);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "parse/decimal.hpp"
@@ -13,6 +14,15 @@ float parse_float(std::string_view text) {
   double value = 0;
   const bool is_number = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
   return is_number && std::isfinite(value) ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
+}
+
+/// Whether a key that starts with C, as `Collective name` does, stands behind `at`.
+bool has_key_with_c(const char* at, const char* end) {
+  while ((at = static_cast<const char*>(std::memchr(at, 'C', static_cast<std::size_t>(end - at)))) != nullptr) {
+    if (at[-1] == '"') return true;
+    ++at;
+  }
+  return false;
 }
 
 void read_shape(std::string_view key, std::string_view text, GpuArguments& out) {
@@ -57,7 +67,7 @@ GpuArguments read_gpu_arguments(std::string_view arguments, ArgumentNeeds needs)
     // Most kernels are compute, and no key that starts like `Collective name` comes behind their ids.
     const char* const end = arguments.data() + arguments.size();
     if (needs == ArgumentNeeds::ids && has_correlation && out.has_stream && out.device >= 0 &&
-        find_pair(walk.position(), end, '"', 'C') == end)
+        !has_key_with_c(walk.position(), end))
       break;
   }
   return out;
