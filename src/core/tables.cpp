@@ -31,11 +31,13 @@ void RankTrace::clear() {
   fresh.events = std::move(events);
   fresh.memory_operations = std::move(memory_operations);
   fresh.kernel_shapes = std::move(kernel_shapes);
+  fresh.memory_usage = std::move(memory_usage);
   fresh.slices = std::move(slices);
   fresh.counters = std::move(counters);
   fresh.events.clear();
   fresh.memory_operations.clear();
   fresh.kernel_shapes.clear();
+  fresh.memory_usage.clear();
   fresh.slices.clear();
   fresh.counters.clear();
   *this = std::move(fresh);

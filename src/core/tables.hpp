@@ -43,6 +43,12 @@ struct MemoryOperation {
   std::int64_t bytes = -1;
 };
 
+/// What the allocator says at one moment, from instant events; −1 = it does not say.
+struct MemoryUsage {
+  std::int64_t time_ns = 0, allocated_bytes = -1, reserved_bytes = -1;
+  std::int32_t device = 0;
+};
+
 /// Occupancy of a kernel, by event row (sorted by it); kept only when a metric wants it. NaN = absent.
 struct KernelShape {
   std::uint32_t event = 0;
@@ -150,6 +156,7 @@ struct RankTrace {
   Column<MemoryOperation> memory_operations;
   Column<KernelShape> kernel_shapes;
   Column<CounterSample> counters;     // sorted by time; kept only when a metric wants them
+  Column<MemoryUsage> memory_usage;   // in file order
   std::vector<Collective> collectives;
   std::vector<std::int64_t> splits;
   std::vector<ProcessGroup> groups;

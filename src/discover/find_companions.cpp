@@ -7,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "discover/bench_file.hpp"
 #include "discover/card.hpp"
 #include "discover/companion.hpp"
 #include "discover/megatron_files.hpp"
@@ -26,7 +27,7 @@ bool ends_with(std::string_view text, std::string_view end) {
 }
 bool is_yaml(std::string_view name) { return ends_with(name, ".yaml") || ends_with(name, ".yml"); }
 bool is_companion(std::string_view name) {
-  return is_yaml(name) || ends_with(name, ".toml") || is_group_file_name(name);
+  return is_yaml(name) || ends_with(name, ".toml") || is_group_file_name(name) || is_bench_file_name(name);
 }
 
 /// Position in the order of exact names; 9 for other names.
@@ -36,6 +37,7 @@ int exactness(std::string_view name, std::string_view folder) {
   if (name.substr(0, 14) == "workload_card_" && is_yaml(name)) return 2;
   if (name == "train_config.toml") return 3;
   if (name == "trace_meta.yaml") return 4;
+  if (name == "bench_results.jsonl") return 6;
   return is_group_file_name(name) ? 5 : 9;
 }
 
@@ -91,7 +93,7 @@ void add_above(const FileTree& tree, std::vector<Place>& places) {
       const int exact = exactness(name, folder.filename().string());
       std::error_code ignored;
       if (exact == 9 || !at->is_regular_file(ignored)) continue;
-      if (exact == 5 && level > 2) continue;
+      if (exact >= 5 && level > 2) continue;
       places.push_back({at->path().string(), up + name, 1000 + level, exact});
     }
   }
@@ -164,7 +166,17 @@ class Finder {
           });
   }
 
+  void find_bench() {
+    first([](std::string_view name, const std::string&, int) { return is_bench_file_name(name); },
+          [this](const std::string& text, const Place& p) {
+            const std::optional<BenchResult> result = read_bench_result(text);
+            if (result) bench = *result, bench.file = p.shown;
+            return result.has_value();
+          });
+  }
+
   Companions found;
+  BenchResult bench;
 
  private:
   /// Reads fitting files nearest first until one can be used.
@@ -222,6 +234,7 @@ Workload find_workload(const FileTree& tree, const std::string& run, const Input
   if (!card_named) finder.find_card();
   if (!toml_named) finder.find_toml();
   finder.find_groups();
+  finder.find_bench();
   if (!config.megatron_args.empty()) {
     const bool inline_text = config.megatron_args.compare(0, 2, "--") == 0;
     const std::string text = inline_text ? config.megatron_args : read_named(config.megatron_args, "--megatron-args");
@@ -231,6 +244,7 @@ Workload find_workload(const FileTree& tree, const std::string& run, const Input
       warn(problems, Code::config_file_invalid, inline_text ? "" : relative_to(tree.root, config.megatron_args), why);
   }
   Workload workload = resolve_workload(finder.found, problems);
+  workload.bench = finder.bench;
   if (finder.found.card) workload.card_file = finder.found.card->workload.card_file;
   if (finder.found.toml) workload.training_config_file = finder.found.toml->workload.training_config_file;
   if (finder.found.megatron_groups) workload.group_file = finder.found.megatron_groups->workload.group_file;

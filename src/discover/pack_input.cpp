@@ -91,6 +91,9 @@ void pass(Way& way, Workload& w) {
     pass(way, *field);
   for (auto* groups : {&w.megatron_tp, &w.megatron_pp, &w.megatron_dp, &w.megatron_ep, &w.megatron_model})
     pass_rows(way, *groups);
+  BenchResult& b = w.bench;
+  way(b.file), way(b.mean_ttft_s), way(b.median_ttft_s), way(b.mean_tpot_s), way(b.median_tpot_s);
+  way(b.output_tokens_per_s), way(b.requests_per_s), way(b.mean_latency_s);
   way(w.card_file), way(w.training_config_file), way(w.group_file);
 }
 

@@ -90,6 +90,8 @@ Sniffed sniff_object(std::string_view text) {
       return found;
     }
   const std::string_view first_line = text.substr(0, text.find('\n'));
+  if (contains(text, "_ttft_ms\"") || contains(text, "_tpot_ms\"") || has("avg_latency"))
+    return known(TraceFormat::unknown, "serving benchmark result");
   if (has("table") && contains(first_line, "\"table\""))
     return known(TraceFormat::nsys_jsonlines, "Nsight Systems JSON lines");
   if (has("schema")) return known(TraceFormat::execution_trace, "execution trace");

@@ -122,6 +122,7 @@ class Sieve {
 
   void note_unknown(const FoundFile& file, const Sniffed& found) {
     ++others_[found.what];
+    if (found.what == "serving benchmark result") return;  // read as a companion
     if (found.what == "Nsight Systems report") {
       if (paths_.contains(export_of(file.path))) return;  // it has been exported already
       problems_.add(problem(Code::unknown_format, file.shown, "Nsight Systems report: " + export_advice(file.path) +

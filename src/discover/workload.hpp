@@ -2,6 +2,7 @@
 // into one struct. Every value carries where it came from; an absent value is absent, never a default.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,6 +29,14 @@ struct Mesh {
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 
+/// What a serving benchmark wrote. NaN = not in the file.
+struct BenchResult {
+  std::string file;  // relative to the trace folder; empty = there is none
+  double mean_ttft_s = std::numeric_limits<double>::quiet_NaN(), median_ttft_s = mean_ttft_s;
+  double mean_tpot_s = mean_ttft_s, median_tpot_s = mean_ttft_s;
+  double output_tokens_per_s = mean_ttft_s, requests_per_s = mean_ttft_s, mean_latency_s = mean_ttft_s;
+};
+
 struct Workload {
   Mesh mesh;
   Sourced<std::string> model, phase, precision, framework, pipeline_schedule, gpu_model;
@@ -38,6 +47,7 @@ struct Workload {
   Sourced<std::int64_t> layers, heads, kv_heads, head_dim, hidden_size, experts, experts_per_token, vocab_size;
   Sourced<double> scale_out_bytes_per_s, scale_up_bytes_per_s;  // one way
   std::vector<std::vector<std::int32_t>> megatron_tp, megatron_pp, megatron_dp, megatron_ep, megatron_model;
+  BenchResult bench;
   std::string card_file, training_config_file, group_file;  // relative to the trace folder; empty = none
 };
 

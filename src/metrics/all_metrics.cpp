@@ -34,6 +34,8 @@ std::unique_ptr<Metric> what_if();
 std::unique_ptr<Metric> memory();
 std::unique_ptr<Metric> stage_overlap();
 std::unique_ptr<Metric> stream_roles();
+std::unique_ptr<Metric> ttft();
+std::unique_ptr<Metric> tpot();
 std::unique_ptr<Metric> timeline();
 
 namespace {
@@ -47,6 +49,8 @@ constexpr MakeMetric registered[] = {
     iter_time,
     throughput_tokens,
     mfu,
+    ttft,
+    tpot,
     comm_comp_overlap,
     pipeline_bubble,
     gpu_utilization,

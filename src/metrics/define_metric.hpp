@@ -155,7 +155,13 @@ class DefinedMetric final : public Metric {
     });
     std::sort(covered.begin(), covered.end());
     out.report.ranks_covered = std::unique(covered.begin(), covered.end()) - covered.begin();
-    T::report(rows_, context, out.report);
+    const std::string phase = context.workload.phase.value.value_or("");
+    if (info_.purpose == Purpose::training && phase == "inference")
+      out.report.not_applicable("a question about training: the card says phase inference");
+    else if (info_.purpose == Purpose::inference && phase == "training")
+      out.report.not_applicable("a question about inference: the card says phase training");
+    else
+      T::report(rows_, context, out.report);
     if (!covered.empty() && out.report.status == Status::ok && out.report.ranks_covered < context.ranks.covered()) {
       out.report.status = Status::partial;
       out.report.reason = std::to_string(out.report.ranks_covered) + " of " + std::to_string(context.ranks.covered()) +

@@ -26,7 +26,8 @@ struct Fsdp {
             .needs = "FSDP annotations (FSDP::…, fsdp::…) on the CPU; launches",
             .section = PageSection::further,
             .aliases = {},
-            .wants = {.annotations = true, .cpu_ops = true}};
+            .wants = {.annotations = true, .cpu_ops = true},
+            .purpose = Purpose::training};
   }
   using Row = FsdpRow;
   using Tables = RowTables<FsdpRow, FsdpByOp, FsdpByModule>;

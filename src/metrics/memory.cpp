@@ -188,14 +188,18 @@ struct Memory {
                 "memory snapshot recorded, backwards from the state at its dump; beside it the peak in asked sizes and "
                 "of what was taken from the device. Efficiency = active / reserved at the dump.",
             .needs =
-                "memory snapshots (torch.cuda.memory._dump_snapshot) beside the traces or alone; the limit of the "
-                "GPU from the traces",
+                "memory snapshots (torch.cuda.memory._dump_snapshot) beside the traces or alone, or traces with "
+                "profile_memory=True; the limit of the GPU from the traces",
             .section = PageSection::further,
             .aliases = {},
-            .wants = {},
+            .wants = {.memory_usage = true},
             .needs_snapshots = true};
   }
   using Tables = memory_rows::Tables;
+
+  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
+    memory_rows::add_in_trace(trace, out.of<memory_rows::InTrace>());
+  }
 
   static void snapshot(const MemorySnapshot& from, const LocalContext& context, Tables& out) {
     memory_rows::Owner owner{from.iteration, from.rank, 0, from.replica, from.file, context.strings.intern(from.shown)};

@@ -104,7 +104,21 @@ struct ByStep {
   static std::vector<ColumnSpec<ByStep>> columns(const Resolver& resolver);
 };
 
-using Tables = RowTables<Row, ByPool, BySize, Failure, Top, ByStep>;
+/// What the allocator reported in a trace with profile_memory, where it is not told by a snapshot.
+struct InTrace {
+  StepId step;  // −1: outside every step
+  RankId rank;
+  std::int32_t device = 0, replica = -1;
+  std::int64_t peak_allocated_bytes = -1, peak_reserved_bytes = -1, events_count = 0;
+  /// In use; what was taken, where nothing else is told (Nsight Systems).
+  std::int64_t most_bytes() const { return peak_allocated_bytes >= 0 ? peak_allocated_bytes : peak_reserved_bytes; }
+  auto key() const { return std::tuple(step, rank, device, replica); }
+  static TableInfo table() { return {"in_trace", "memory of each step as the allocator reported it in the trace"}; }
+  static std::vector<ColumnSpec<InTrace>> columns(const Resolver& resolver);
+};
+void add_in_trace(const RankTrace& trace, std::vector<InTrace>& out);
+
+using Tables = RowTables<Row, ByPool, BySize, Failure, Top, ByStep, InTrace>;
 
 void report(const Tables& tables, const ReportContext& context, Report& out);
 

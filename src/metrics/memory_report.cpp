@@ -101,6 +101,50 @@ std::vector<double> peaks_of_ranks(const std::vector<Row>& rows) {
   return peaks;
 }
 
+/// No snapshot at all: peaks as the profiler reported them.
+void report_in_trace(const std::vector<InTrace>& rows, const ReportContext& context, Report& out) {
+  std::map<RankKey, std::int64_t> peaks;
+  const InTrace* most = &rows.front();
+  std::int64_t reserved = -1;
+  for (const InTrace& row : rows) {
+    std::int64_t& peak = peaks[{row.replica, row.rank}];
+    peak = std::max(peak, row.most_bytes());
+    reserved = std::max(reserved, row.peak_reserved_bytes);
+    if (row.most_bytes() > most->most_bytes()) most = &row;
+  }
+  std::vector<double> values;
+  for (const auto& [rank, peak] : peaks) values.push_back(static_cast<double>(peak));
+  const double average = mean(values);
+  out.value("peak_allocated_bytes",
+            most->peak_allocated_bytes < 0 ? std::nan("") : static_cast<double>(most->peak_allocated_bytes),
+            "largest over ranks; in use, as the traces tell it");
+  out.value("peak_rank", most->rank.value, "rank with the largest");
+  out.value("peak_reserved_bytes", reserved < 0 ? std::nan("") : static_cast<double>(reserved),
+            "largest over ranks; taken from the device");
+  std::string line = "peak " + bytes_text(most->most_bytes()) +
+                     (most->peak_allocated_bytes < 0 ? " taken (" : " in use (") +
+                     rank_name(most->replica, most->rank) + ")";
+  if (most->peak_allocated_bytes >= 0) line += ", reserved up to " + bytes_text(reserved);
+  line += "; as the profiler reported it, no snapshot";
+  if (values.size() > 1) {
+    const double imbalance = ratio(static_cast<double>(most->most_bytes()) - average, average);
+    out.value("imbalance_ratio", imbalance, "(largest - mean) / mean of the peaks of the ranks");
+    line += "; imbalance " + percent(imbalance);
+  }
+  Row fullest;
+  fullest.rank = most->rank;
+  fullest.owner.replica = most->replica;
+  if (const std::int64_t limit = limit_of(fullest, context.ranks); limit > 0)
+    line += "; the GPU has " + bytes_text(limit);
+  add_line(out.page, "memory", line);
+  std::vector<std::string> lines;
+  for (const InTrace& row : rows)
+    lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": peak " +
+                    bytes_text(row.peak_allocated_bytes) + " in use, " + bytes_text(row.peak_reserved_bytes) +
+                    " reserved");
+  add_capped(out.details, lines);
+}
+
 /// What the peaks do not cover, in words; empty when they cover all.
 std::string doubts(const std::vector<Row>& rows) {
   std::size_t without = 0, late = 0, full = 0;
@@ -125,7 +169,8 @@ std::string doubts(const std::vector<Row>& rows) {
 
 void report(const Tables& tables, const ReportContext& context, Report& out) {
   const std::vector<Row>& rows = tables.of<Row>();
-  if (rows.empty()) return out.absent("no memory snapshot among the files");
+  if (rows.empty() && !tables.of<InTrace>().empty()) return report_in_trace(tables.of<InTrace>(), context, out);
+  if (rows.empty()) return out.absent("no memory snapshot among the files, and no trace reports memory");
   const auto active = [](const Row& row) { return row.most_active_bytes(); };
   const auto reserved = [](const Row& row) { return row.most_reserved_bytes(); };
   const Row& most = largest(rows, active);

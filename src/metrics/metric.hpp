@@ -44,6 +44,9 @@ namespace ccl {
 /// Where a metric's line stands on the one page.
 enum class PageSection : std::uint8_t { answer, step_time, overlap, traffic, clock, further };
 
+/// Runs that a metric's question makes sense for; the phase of the card decides.
+enum class Purpose : std::uint8_t { any, training, inference };
+
 struct MetricInfo {
   std::string name;        // file, --metric, HDF5 group, test
   std::string unit;        // of the headline, as text shows it
@@ -56,6 +59,7 @@ struct MetricInfo {
   bool needs_matching = false;       // matched() or the clock is used; implies records
   bool needs_records = false;        // closing() looks at records
   bool needs_segments = false;       // closing() looks at segments
+  Purpose purpose = Purpose::any;    // not_applicable in a run that the card calls by the other name
   bool needs_snapshots = false;      // snapshot() is used; without such a metric snapshots are not read
   bool needs_chains = false;         // graph() is used; needs_matching must be set too
 };

@@ -26,7 +26,8 @@ struct Mfu {
                      "configs/hardware.yaml or --peak bf16_flops_per_s=VALUE",
             .section = PageSection::step_time,
             .aliases = {},
-            .wants = {}};
+            .wants = {},
+            .purpose = Purpose::training};
   }
   using Tables = RowTables<StepTime>;
 

@@ -30,7 +30,8 @@ struct PipelineBubble {
             .wants = {},
             .needs_matching = true,
             .needs_records = true,
-            .needs_segments = true};
+            .needs_segments = true,
+            .purpose = Purpose::training};
   }
 
   struct Row {

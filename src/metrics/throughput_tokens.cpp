@@ -18,7 +18,8 @@ struct ThroughputTokens {
                      "or Megatron arguments",
             .section = PageSection::step_time,
             .aliases = {"throughput"},
-            .wants = {}};
+            .wants = {},
+            .purpose = Purpose::training};
   }
   using Tables = RowTables<StepTime>;
 

@@ -23,7 +23,8 @@ struct TrainingPhases {
             .needs = "CPU annotations and autograd operators (user_annotation, cpu_op); launches",
             .section = PageSection::further,
             .aliases = {},
-            .wants = {.annotations = true, .cpu_ops = true, .python = true}};
+            .wants = {.annotations = true, .cpu_ops = true, .python = true},
+            .purpose = Purpose::training};
   }
 
   struct Row {

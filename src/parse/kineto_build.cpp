@@ -73,6 +73,8 @@ bool KinetoBuilder::add_looked_at(std::string_view text) {
     add_begin(event, text);
   else if (event.phase == 'E')
     add_end(event);
+  else if (event.phase == 'i')
+    add_memory_usage(event);
   else
     add_timed(event);
   return true;
@@ -133,6 +135,29 @@ void KinetoBuilder::add_complete(const EventText& event, std::int64_t start_ns, 
     case Category::runtime: add_runtime(event, start_ns, dur_ns); break;
     default: add_cpu(event, start_ns, dur_ns); break;
   }
+}
+
+void KinetoBuilder::add_memory_usage(const EventText& event) {
+  constexpr std::int64_t largest_bytes = std::int64_t{1} << 48;
+  const Decimal time = parse_us_as_ns(event.time.text);
+  if (time.status != DecimalStatus::ok || !fits(time.value, 0) || event.arguments.empty()) return;
+  MemoryUsage usage;
+  usage.time_ns = time.value;
+  std::int64_t device_type = -1, device = -1;
+  const auto bytes = [](std::string_view text) {
+    const std::int64_t value = parse_integer(text, -1);
+    return value >= 0 && value <= largest_bytes ? value : -1;
+  };
+  for (JsonWalk walk(event.arguments); walk.next();) {
+    if (walk.key() == "Total Allocated") usage.allocated_bytes = bytes(walk.value().text);
+    if (walk.key() == "Total Reserved") usage.reserved_bytes = bytes(walk.value().text);
+    if (walk.key() == "Device Id") device = parse_integer(walk.value().text, -1);
+    if (walk.key() == "Device Type") device_type = parse_integer(walk.value().text, -1);
+  }
+  // Type 0 is the CPU, which has no device number.
+  if (device_type <= 0 || device < 0 || device > INT16_MAX) return;
+  usage.device = static_cast<std::int32_t>(device);
+  trace_.memory_usage.push_back(usage);
 }
 
 void KinetoBuilder::add_gpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
@@ -238,6 +263,7 @@ void KinetoBuilder::shift_times(std::int64_t base_ns) {
     step.start_ns += base_ns;
     step.end_ns += base_ns;
   }
+  for (MemoryUsage& usage : trace_.memory_usage) usage.time_ns += base_ns;
   for (CpuSlice& slice : trace_.slices) {
     slice.start_ns += base_ns;
     slice.end_ns += base_ns;

@@ -44,6 +44,7 @@ class KinetoBuilder {
   void add_timed(const EventText& event);
   void add_begin(const EventText& event, std::string_view text);
   void add_end(const EventText& event);
+  void add_memory_usage(const EventText& event);
   void add_gpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
   void add_runtime(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
   void add_cpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);

@@ -137,7 +137,10 @@ std::optional<EventFate> EventFilter::read_usual(std::string_view text, EventTex
   std::string_view phase, category;
   if (!at.key('{', "\"ph\"") || !at.string(phase) || phase.size() != 1) return {};
   event.phase = phase[0];
-  if (event.phase != 'X') return event.phase == 'B' || event.phase == 'E' ? std::optional<EventFate>() : EventFate::ignored;
+  if (event.phase != 'X') {
+    const bool instant = event.phase == 'i' && wants_.memory_usage;
+    return event.phase == 'B' || event.phase == 'E' || instant ? std::optional<EventFate>() : EventFate::ignored;
+  }
   if (!at.key(',', "\"cat\"") || !at.string(category)) return {};
   event.category = category_of(category);
   if (!wants_category(event.category)) return EventFate::counted;
@@ -172,7 +175,8 @@ EventFate EventFilter::read_any(std::string_view text, EventText& event) const {
       event.duration = value;
     } else if (key == "ph") {
       event.phase = value.text.size() == 1 ? value.text[0] : '?';
-      if (event.phase != 'X' && event.phase != 'B' && event.phase != 'E') return EventFate::ignored;
+      const bool instant = event.phase == 'i' && wants_.memory_usage;
+      if (event.phase != 'X' && event.phase != 'B' && event.phase != 'E' && !instant) return EventFate::ignored;
     } else if (key == "cat") {
       event.category = value.present() ? category_of(value.text) : Category::none;
       has_category = true;
@@ -192,6 +196,7 @@ EventFate EventFilter::read_any(std::string_view text, EventText& event) const {
   }
   if (walk.damaged()) return EventFate::damaged;
   if (event.phase == 0) return EventFate::no_event;
+  if (event.phase == 'i' && (event.name != "[memory]" || !event.time.present())) return EventFate::ignored;
   if (event.phase != 'X') return EventFate::wanted;
   if (!event.time.present()) return EventFate::ignored;
   if (!wants_category(event.category) || !wants_name(event.category, event.name)) return EventFate::counted;

@@ -28,7 +28,7 @@ enum class EventFate : std::uint8_t {
 };
 
 struct EventText {
-  char phase = 0;  // X, B or E when wanted; 0 unknown
+  char phase = 0;  // X, B, E or i when wanted; 0 unknown
   Category category = Category::none;
   std::string_view name;  // raw
   JsonValue time, duration, process, thread;
@@ -81,7 +81,8 @@ inline EventFate EventFilter::glance(std::string_view text) const {
     const char phase = at[7];
     constexpr std::uint64_t seven = ~std::uint64_t{0} >> 8;
     const bool is_phase = (first & seven) == (letters("\"ph\": \"X") & seven) && at[8] == '"';
-    return is_phase && phase != 'B' && phase != 'E' ? EventFate::ignored : EventFate::wanted;
+    const bool instant = phase == 'i' && wants_.memory_usage;
+    return is_phase && phase != 'B' && phase != 'E' && !instant ? EventFate::ignored : EventFate::wanted;
   }
   if (word(8) != letters("\", \"cat\"") || at[16] != ':' || at[17] != ' ' || at[18] != '"') return EventFate::wanted;
   const std::uint64_t category = word(19);

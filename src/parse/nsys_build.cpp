@@ -284,6 +284,8 @@ void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
   const auto shift = [epoch_ns](std::int64_t& t) { t += t == absent_ns ? 0 : epoch_ns; };
   for (std::int64_t& t : trace.events.start_ns) shift(t);
   for (std::int64_t& t : trace.events.launch_ns) shift(t);
+  sum_memory(trace);
+  for (MemoryUsage& usage : trace.memory_usage) shift(usage.time_ns);
   for (CpuSlice& slice : trace.slices) shift(slice.start_ns), shift(slice.end_ns);
   for (Step& step : trace.steps) shift(step.start_ns), shift(step.end_ns);
   for (CounterSample& sample : trace.counters) shift(sample.time_ns);

@@ -64,6 +64,8 @@ class NsysBuild {
   void string(std::int64_t id, std::string_view text);
   void gpu(const NsysGpuRow& row);
   void call(const NsysCallRow& row);
+  /// Device memory taken (above 0) or given back by a process.
+  void memory(std::uint64_t process, std::int32_t device, std::int64_t time_ns, std::int64_t change_bytes);
   void range(const NsysRangeRow& row);
   void payload_field(NsysPayloadField field);
   void thread_name(std::uint64_t thread, std::int64_t name);
@@ -121,6 +123,7 @@ class NsysBuild {
   std::string_view text_of(const Range& range) const;
   void decode_payload(const NsysRangeRow& row, Range& range);
   void resolve_names(Process& process);
+  static void sum_memory(RankTrace& trace);
   void join_launches(Process& process);
   void read_ranges(Process& process);
   void add_collectives(Process& process);

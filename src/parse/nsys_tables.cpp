@@ -151,6 +151,20 @@ void add_gpu(NsysBuild& build, std::vector<NsysTable>& all) {
                    build.gpu(row);
                    return true;
                  }});
+  if (build.wants().memory_usage)
+    all.push_back({"CUDA_GPU_MEMORY_USAGE_EVENTS",
+                   {"start", "deviceId", "globalPid", "bytes", "memKind", "memoryOperationType"},
+                   [&build](const TableRow& r) {
+                     constexpr std::int64_t device = 2, device_static = 5, taken = 0;
+                     constexpr std::int64_t largest_bytes = std::int64_t{1} << 40;
+                     const auto start = r.integer(0), bytes = r.integer(3);
+                     const std::int64_t kind = r.integer(4).value_or(-1);
+                     if (!start || !in_range(*start) || !bytes || *bytes < 0 || *bytes > largest_bytes) return false;
+                     if (kind != device && kind != device_static) return true;
+                     build.memory(unsigned_of(r.integer(2)) >> 24, static_cast<std::int32_t>(r.integer(1).value_or(0)),
+                                  *start, r.integer(5).value_or(taken) == taken ? *bytes : -*bytes);
+                     return true;
+                   }});
   // Kernels of a CUDA graph traced as a whole: one event per launch stands for them.
   all.push_back({"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", gpu_columns({}), [&build](const TableRow& r) {
                    NsysGpuRow row;

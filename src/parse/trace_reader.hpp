@@ -23,6 +23,7 @@ struct Wants {
   bool kernel_shapes = false;   // occupancy
   bool memory_sizes = true;     // bytes of copies
   bool counters = false;        // hardware counters
+  bool memory_usage = false;    // what the allocator says, from instant events
   void unite(const Wants& other) {
     annotations |= other.annotations;
     cpu_ops |= other.cpu_ops;
@@ -31,6 +32,7 @@ struct Wants {
     kernel_shapes |= other.kernel_shapes;
     memory_sizes |= other.memory_sizes;
     counters |= other.counters;
+    memory_usage |= other.memory_usage;
   }
 };
 

@@ -39,6 +39,8 @@ SmallRun synthetic_run() {
       builder.slice(SliceKind::user_annotation, "FSDP::all_gather (layers.1)", t + 150, t + 300);
       builder.slice(SliceKind::user_annotation, "layer01.stage2_f", t + 2900, t + 3100);
       builder.slice(SliceKind::user_annotation, "Optimizer.step#AdamW.step", t + 8400, t + 8900);
+      builder.slice(SliceKind::user_annotation,
+                    step == 0 ? "execute_context_1(8)_generation_0(0)" : "execute_context_0(0)_generation_1(1)", t, t + 8000);
       builder.slice(SliceKind::runtime, "cudaDeviceSynchronize", t + 8950, t + 8960);
       builder.stream(7).kernel("gemm", t + some(100), some(4000)).shape(0.5F, 8, 25).copy("Memcpy HtoD", 64, t + 5000, some(500));
       builder.stream(8).collective(CollectiveOp::all_gather, "dp", 6 * some(1000), t + 200 + some(50), some(2000));

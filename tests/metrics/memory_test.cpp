@@ -84,5 +84,27 @@ TEST(Memory, RanksWithoutASnapshotMakeItPartial) {
   EXPECT_EQ(r.report.reason, "1 of 2 ranks present have a value");
 }
 
+TEST(Memory, WithoutSnapshotsTheTracesThemselvesTell) {
+  SmallRun run;
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    TraceBuilder builder;
+    builder.rank(rank).step(4, 0, 100).step(5, 100, 200).kernel("gemm", 10, 5);
+    for (const MemoryUsage& usage : {MemoryUsage{20, 100, 400, 0}, MemoryUsage{30, 300 + rank, 500, 0},
+                                     MemoryUsage{150, 200, -1, 0}, MemoryUsage{250, 900, 900, 0}})
+      builder.raw().memory_usage.push_back(usage);
+    run.add(builder.build());
+  }
+  const MetricResult r = run.result("memory", 2);
+  ASSERT_EQ(table(r, "in_trace").rows_count, 6);
+  EXPECT_EQ(integer_at(r, "in_trace", 0, "step"), -1);
+  EXPECT_EQ(integer_at(r, "in_trace", 2, "peak_allocated_bytes"), 300);
+  EXPECT_EQ(integer_at(r, "in_trace", 2, "peak_reserved_bytes"), 500);
+  EXPECT_EQ(integer_at(r, "in_trace", 4, "peak_reserved_bytes"), -1);
+  EXPECT_EQ(headline(r, "peak_allocated_bytes"), 900);
+  EXPECT_NE(page_of(r).find("as the profiler reported it, no snapshot"), std::string::npos) << page_of(r);
+  run.add_snapshot(snapshot(0, 0, 300 * mb, 900 * mb));
+  EXPECT_EQ(headline(run.result("memory"), "peak_active_bytes"), 3e8) << "a snapshot says more";
+}
+
 }  // namespace
 }  // namespace ccl::test

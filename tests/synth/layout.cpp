@@ -109,7 +109,7 @@ void write_bench(const Job& job) {
   TextFile out(job.output + "/bench_results.jsonl", false);
   out << "{\"model\": \"" << job.model.name
       << "\", \"median_ttft_ms\": 41.5, \"median_tpot_ms\": 9.25, \"mean_ttft_ms\": 43.0, "
-      << "\"mean_tpot_ms\": 9.5, \"total_output_tokens\": 4096, \"duration\": 12.5}\n";
+      << "\"mean_tpot_ms\": 9.5, \"total_output_tokens\": 4096, \"completed\": 32, \"duration\": 12.5}\n";
   out.close();
 }
 
