@@ -178,11 +178,12 @@ std::vector<PassLength> over_ranks(const std::vector<PassRow>& passes) {
     const auto [at, added] = found.try_emplace({row.step.iteration, row.replica, row.pass});
     PassLength& length = at->second;
     if (added) {
-      length = {row.step.iteration, row.replica, row.pass, row.dur_ns, row.start_ns, 0};
+      length = {row.step.iteration, row.replica, row.pass, row.dur_ns, row.whole_ns(), row.start_ns, 0};
       length.tokens_count = std::max<std::int64_t>(0, row.marker.decode_tokens_count) +
                             std::max<std::int64_t>(0, row.marker.prefill_requests_count);
     }
     length.dur_ns = std::max(length.dur_ns, row.dur_ns);
+    length.whole_ns = std::max(length.whole_ns, row.whole_ns());
   }
   std::vector<PassLength> out;
   for (const auto& [key, length] : found) out.push_back(length);
@@ -194,7 +195,7 @@ std::string report_communication(const std::vector<PassRow>& passes, Report& out
     std::int32_t iteration = -1;
     RankId rank;
     std::int32_t device = 0, replica = -1;
-    std::int64_t passes_count = 0, dur_ns = 0, communication_ns = 0, exposed_ns = 0, compute_ns = 0;
+    std::int64_t passes_count = 0, whole_ns = 0, communication_ns = 0, exposed_ns = 0, compute_ns = 0;
   };
   std::map<std::tuple<std::int32_t, RankId, std::int32_t, std::int32_t>, Sum> ranks;
   Sum all;
@@ -203,29 +204,30 @@ std::string report_communication(const std::vector<PassRow>& passes, Report& out
     own.iteration = row.step.iteration, own.rank = row.rank, own.device = row.device, own.replica = row.replica;
     for (Sum* sum : {&own, &all}) {
       ++sum->passes_count;
-      sum->dur_ns += row.dur_ns;
+      sum->whole_ns += row.whole_ns();
       sum->communication_ns += row.communication_ns;
       sum->exposed_ns += row.exposed_ns;
       sum->compute_ns += row.compute_ns;
     }
   }
   const auto share = [](std::int64_t part, const Sum& sum) {
-    return ratio(static_cast<double>(part), static_cast<double>(sum.dur_ns));
+    return ratio(static_cast<double>(part), static_cast<double>(sum.whole_ns));
   };
-  out.value("communication_ratio", share(all.communication_ns, all), "union of communication kernels / pass time");
-  out.value("exposed_ratio", share(all.exposed_ns, all), "communication without compute / pass time");
+  out.value("communication_ratio", share(all.communication_ns, all),
+            "union of communication kernels / time of the passes");
+  out.value("exposed_ratio", share(all.exposed_ns, all), "communication without compute / time of the passes");
   std::vector<Sum> rows;
   std::vector<std::string> lines;
   for (const auto& [key, sum] : ranks) {
     rows.push_back(sum);
     lines.push_back("  " + rank_name(sum.replica, sum.rank) + " GPU " + std::to_string(sum.device) + ": " +
                     "passes: " + std::to_string(sum.passes_count) + ", " +
-                    milliseconds(static_cast<double>(sum.dur_ns)) + ", communication " +
+                    milliseconds(static_cast<double>(sum.whole_ns)) + ", communication " +
                     percent(share(sum.communication_ns, sum)) + ", exposed " + percent(share(sum.exposed_ns, sum)));
   }
   std::vector<ColumnSpec<Sum>> columns = key_columns<Sum>();
   columns.push_back(column("passes_count", &Sum::passes_count, "", "passes"));
-  columns.push_back(column("dur_ns", &Sum::dur_ns, "ns", "their summed durations"));
+  columns.push_back(column("whole_ns", &Sum::whole_ns, "ns", "summed from the start of each until its GPU work ended"));
   columns.push_back(column("communication_ns", &Sum::communication_ns, "ns", "communication within them"));
   columns.push_back(column("exposed_ns", &Sum::exposed_ns, "ns", "of that without compute"));
   columns.push_back(column("compute_ns", &Sum::compute_ns, "ns", "compute within them"));

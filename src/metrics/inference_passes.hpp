@@ -1,6 +1,7 @@
 // Forward passes of a serving engine, from the markers that vLLM and SGLang put around them, with what the GPU did in
 // each. Local stage; shared by ttft and tpot.
 #pragma once
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct PassRow {
   std::int64_t start_ns = 0, dur_ns = 0;
   std::int64_t gpu_end_ns = absent_ns;  // of what it launched
   std::int64_t communication_ns = 0, exposed_ns = 0, compute_ns = 0, busy_ns = 0, communication_count = 0;
+  /// From the start of the marker until it and everything it launched has ended.
+  std::int64_t whole_ns() const { return std::max(start_ns + dur_ns, gpu_end_ns) - start_ns; }
   auto key() const { return std::tuple(step.iteration, rank, device, replica, pass); }
   static TableInfo table() { return {"passes", "each forward pass on each rank and device"}; }
   static std::vector<ColumnSpec<PassRow>> columns(const Resolver&);
@@ -44,12 +47,13 @@ void add_passes(const RankTrace& trace, bool (*wanted)(PassKind), std::vector<Pa
 /// One pass over all ranks: it takes as long as on the slowest.
 struct PassLength {
   std::int32_t iteration = -1, replica = -1;
-  std::int64_t pass = 0, dur_ns = 0, start_ns = 0, tokens_count = 0;  // start and tokens of the lowest rank
+  std::int64_t pass = 0, dur_ns = 0, whole_ns = 0;
+  std::int64_t start_ns = 0, tokens_count = 0;  // of the lowest rank
 };
 std::vector<PassLength> over_ranks(const std::vector<PassRow>& passes);
 
-/// Adds the headlines communication_ratio and exposed_ratio of the summed pass time, the table "rows" (sums by rank)
-/// and the long form; returns "communication 12.3 % of it, 4.5 % exposed".
+/// Adds the headlines communication_ratio and exposed_ratio of the time of the passes until their GPU work ended, the
+/// table "rows" (sums by rank) and the long form; returns "communication 12.3 % of it, 4.5 % exposed".
 std::string report_communication(const std::vector<PassRow>& passes, Report& out);
 
 }  // namespace ccl

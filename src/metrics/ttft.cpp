@@ -43,12 +43,14 @@ struct Ttft {
       std::vector<double> lengths;
       for (const PassLength& pass : passes) lengths.push_back(static_cast<double>(pass.dur_ns));
       out.value("ttft_ns", lengths.front(), "first prefill pass on the slowest rank");
+      out.value("until_gpu_end_ns", static_cast<double>(passes.front().whole_ns), "the same until its GPU work ended");
       out.value("prefill_mean_ns", mean(lengths), "mean over prefill passes");
       out.value("passes_count", static_cast<double>(lengths.size()), "prefill passes");
-      line = milliseconds(lengths.front()) + " for the first prefill pass (" +
-             (lengths.size() > 1 ? "of " + std::to_string(lengths.size()) + ", mean " + milliseconds(mean(lengths))
-                                 : std::string("the only one")) +
-             "); " + report_communication(tables.of<PassRow>(), out);
+      line = milliseconds(lengths.front()) + " for the first prefill pass, " +
+             milliseconds(static_cast<double>(passes.front().whole_ns)) + " until its GPU work ended";
+      if (lengths.size() > 1)
+        line += " (mean of " + std::to_string(lengths.size()) + " passes: " + milliseconds(mean(lengths)) + ")";
+      line += "; " + report_communication(tables.of<PassRow>(), out);
     }
     if (benched) {
       out.value("bench_mean_s", bench.mean_ttft_s, "mean in the benchmark's result file");

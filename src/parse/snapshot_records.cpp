@@ -8,8 +8,8 @@
 namespace ccl {
 namespace {
 
-// Sums of so many sizes below this stay below 2^63.
-constexpr std::int64_t largest_bytes = std::int64_t{1} << 40;
+// Sums of as many sizes as are kept stay below 2^63.
+constexpr std::int64_t largest_bytes = std::int64_t{1} << 39;
 constexpr std::size_t most_segments = 1 << 20, most_frames = 1 << 22, most_marks = 1 << 20, most_ranges = 1 << 21,
                       most_devices = 4096;
 

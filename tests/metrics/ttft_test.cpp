@@ -56,6 +56,19 @@ TEST(Ttft, IsTheFirstPrefillPassOnTheSlowestRank) {
   EXPECT_EQ(integer_at(r, "passes", 0, "exposed_ns"), 20) << "10 ns lie under the kernel";
   EXPECT_EQ(integer_at(r, "passes", 0, "gpu_end_ns"), 180);
   EXPECT_EQ(headline(r, "communication_ratio"), 60.0 / 220);
+  EXPECT_EQ(headline(r, "until_gpu_end_ns"), 120);
+}
+
+TEST(Ttft, SharesAreOfTheTimeUntilTheGpuIsDone) {
+  TraceBuilder builder;
+  builder.rank(0).group("tp", "mesh_tp", {0, 1}, -1, Dimension::tp).step(0, 0, 1000);
+  builder.slice(SliceKind::user_annotation, "execute_context_2(64)_generation_0(0)", 100, 150);
+  builder.collective(CollectiveOp::all_reduce, "tp", 64, 200, 100, 120);
+  SmallRun run;
+  const MetricResult r = run.add(builder.build()).result("ttft");
+  EXPECT_EQ(headline(r, "ttft_ns"), 50);
+  EXPECT_EQ(headline(r, "until_gpu_end_ns"), 200);
+  EXPECT_EQ(headline(r, "communication_ratio"), 0.5) << "the marker is over before the kernel starts";
 }
 
 TEST(Ttft, BenchmarkResultsStandBesideTheTraces) {
