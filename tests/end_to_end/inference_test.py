@@ -14,10 +14,11 @@ JOB = ("--style", "inference", "--mesh", "tp=4", "--microbatches", "1", "--steps
 class InferenceTest(unittest.TestCase):
     maxDiff = None
 
-    def setUp(self):
-        self.folder = Folder(*JOB)
-        self.addCleanup(self.folder.remove)
-        self.output = self.folder.analyze(workers=2)
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder(*JOB)
+        cls.addClassCleanup(cls.folder.remove)
+        cls.output = cls.folder.analyze(workers=2)
 
     def passes(self):
         return [r for name in ("ttft", "tpot") for r in self.output.table(f"/metrics/{name}/passes")]
