@@ -10,6 +10,7 @@
 
 #include "core/bytes.hpp"
 #include "metrics/trace_views.hpp"
+#include "parse/execution_trace.hpp"
 #include "parse/finish.hpp"
 #include "parse/memory_snapshot.hpp"
 #include "parse/trace_reader.hpp"
@@ -35,6 +36,34 @@ std::vector<RankSegments> segments_of(const RankTrace& trace, const BusyTrace& b
     all.push_back({trace.devices[d], busy.whole[d].communication, busy.whole[d].compute, busy.whole[d].memory});
   return all;
 }
+
+/// Supplies what a Kineto trace without communication arguments lacks from the execution trace of its rank.
+class ExecutionTraces {
+ public:
+  ExecutionTraces(const Input& input, const Config& config) : input_(input), config_(config) {}
+
+  /// Whether anything was supplied.
+  bool supply(const TraceFile& from, RankTrace& trace, Problems& problems) const {
+    const bool has_arguments = std::any_of(trace.collectives.begin(), trace.collectives.end(),
+                                           [](const Collective& c) { return c.has_arguments; });
+    const TraceFile* file = has_arguments || trace.collectives.empty() ? nullptr : find(from, trace.rank);
+    if (file == nullptr) return false;
+    return supply_communication(read_execution_trace(*file, config_.window_bytes, problems), trace);
+  }
+
+ private:
+  const TraceFile* find(const TraceFile& trace, RankId rank) const {
+    const std::int32_t wanted = rank.known() ? rank.value : trace.rank_in_name;
+    for (const TraceFile& file : input_.files)
+      if (file.format == TraceFormat::execution_trace && file.rank_in_name == wanted && wanted >= 0 &&
+          file.iteration == trace.iteration && file.replica == trace.replica)
+        return &file;
+    return nullptr;
+  }
+
+  const Input& input_;
+  const Config& config_;
+};
 
 /// What is done with one finished trace while its events are in memory.
 struct TraceUse {
@@ -138,6 +167,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
 
   const LocalContext context{config, input.workload, classifier, strings};
   const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records, chains};
+  const ExecutionTraces execution_traces(input, config);
   Readers readers;
   for (const std::int32_t number : own_files(input, comm.worker())) {
     const TraceFile& file = input.files[static_cast<std::size_t>(number)];
@@ -151,16 +181,27 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
       progress.add_file();
       continue;
     }
+    if (file.format == TraceFormat::execution_trace) {  // read with the trace of its rank
+      progress.add_bytes(file.bytes);
+      progress.add_file();
+      continue;
+    }
     TraceReader* reader = readers.of(file.format);
     if (reader == nullptr) {
       problems.add(problem_of(Code::feature_off, file));
       continue;
     }
     const auto began = std::chrono::steady_clock::now();
-    reader->read(file, options, problems, progress, [&](RankTrace& trace) {
+    Problems found;
+    bool supplied = false;
+    reader->read(file, options, found, progress, [&](RankTrace& trace) {
       timings.events_count += trace.events_count;
+      supplied = execution_traces.supply(file, trace, problems) || supplied;
       use.take(trace, number);
     });
+    if (!supplied) problems.unite(found);
+    for (const Problem& problem : supplied ? found.rows() : std::vector<Problem>())
+      if (problem.code != Code::bytes_unknown) problems.add(problem);
     progress.add_file();
     timings.files.push_back({number, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()});
   }

@@ -68,8 +68,9 @@ std::string run_above(const std::vector<std::string_view>& folders, std::size_t 
 }
 
 std::int32_t rank_by_patterns(std::string_view name) {
-  static const std::array<std::regex, 3> patterns{
+  static const std::array<std::regex, 4> patterns{
       pattern("(?:^|[^a-z])rank[_\\-.= ]?(\\d+)"), pattern("(?:kineto_trace|torch_et|torch_trace)[_-](\\d+)"),
+      pattern("_e[gt]_(\\d+)[._]"),            // PARAM's execution graphs
       pattern("^(?!.*-(?:DP|PP|EP|CP)-).*-TP-(\\d+)"),  // with other dimensions beside it TP is not the rank
   };
   Match match;

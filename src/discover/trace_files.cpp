@@ -10,6 +10,7 @@
 #include "discover/find_companions.hpp"
 #include "discover/host_map.hpp"
 #include "discover/names.hpp"
+#include "discover/natural_order.hpp"
 #include "discover/nsys_export.hpp"
 #include "discover/pack_input.hpp"
 #include "discover/runs.hpp"
@@ -49,6 +50,7 @@ class Sieve {
   std::vector<Candidate> sift(const FileTree& tree) {
     const std::string lead = lead_of(tree.root);
     std::vector<Candidate> candidates;
+    std::vector<std::pair<FoundFile, Sniffed>> execution_traces;
     for (const FoundFile& file : tree.files) paths_.insert(file.path);
     for (const FoundFile& file : tree.files) {
       if (file.bytes == 0) {
@@ -63,11 +65,24 @@ class Sieve {
         note_unknown(file, found);
       else if (!can_read_(found.format))
         note_unread(file, found);
+      else if (found.format == TraceFormat::execution_trace)
+        execution_traces.emplace_back(file, found);
       else if (wanted(found.format, config_.input.profile_mode))
         candidates.push_back(candidate(file, found, lead));
       else
         ++others_[found.what + " (left out by the profile mode)"];
     }
+    // They hold no times: they only add to Kineto traces.
+    const bool kineto = std::any_of(candidates.begin(), candidates.end(),
+                                    [](const Candidate& c) { return c.file.format == TraceFormat::kineto; });
+    for (const auto& [file, found] : execution_traces) {
+      if (kineto)
+        candidates.push_back(candidate(file, found, lead));
+      else
+        note_unread(file, found);
+    }
+    std::sort(candidates.begin(), candidates.end(),
+              [](const Candidate& a, const Candidate& b) { return natural_less(a.file.shown, b.file.shown); });
     for (const auto& [what, files] : unread_)
       problems_.add(problem(Code::unknown_format, files.first, what + ": not read by this version", files.second));
     return candidates;

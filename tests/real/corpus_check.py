@@ -20,7 +20,7 @@ SINGLE = {
     "single-hta-nccl-data": "hta-nccl-data/nccl_data.json.gz",
     "single-nanogpt-h2dprefetch": "nanogpt-h2dprefetch/profile-rank0-trace.json.gz",
 }
-MEMORY = "memsnap-cs336-silmont"
+MEMORY, EXECUTION = "memsnap-cs336-silmont", "et-param-dlrm8"
 
 
 def text(value):
@@ -187,6 +187,32 @@ def check_memory(corpus, work, program, expected):
     return check
 
 
+def check_execution_traces(corpus, work, program, expected):
+    """Kineto traces without arguments beside execution traces of the same ranks: bytes by operation of every rank."""
+    check, folder = Check(EXECUTION), work / EXECUTION
+    for name in "dlrm_kineto", "dlrm_pytorch_et":
+        with tarfile.open(corpus / "given" / "param-dlrm8" / f"{name}.tar.gz") as archive:
+            archive.extractall(folder)
+    output = work / f"{EXECUTION}.h5"
+    done = subprocess.run([program, str(folder), "-o", str(output), "--quiet"], capture_output=True, text=True, timeout=120)
+    check.equal("exit code", (done.returncode, done.stderr[-300:] * bool(done.returncode)), (0, ""))
+    if done.returncode:
+        return check
+    with h5py.File(output) as file:
+        found = rows(file, "metrics/traffic_distribution/by_group")
+    got = collections.Counter()
+    for r in found:
+        got[r["rank"], r["op"], "count"] += r["calls_count"]
+        got[r["rank"], r["op"], "bytes"] += r["in_bytes"]
+    names = {"all_to_all": "all_to_all", "all_to_allv": "all_to_allv", "allreduce": "all_reduce"}
+    for want in expected["files"]:
+        rank = int(want["file"].split("_")[-1].split(".")[0])
+        for op, name in names.items():
+            for column in "count", "bytes":
+                check.equal(f"rank {rank} {op} {column}", got[rank, name, column], want["comms"][op][column])
+    return check
+
+
 def unpack(corpus, name, work):
     folder = corpus / "given" / name
     if name != "param-dlrm8":
@@ -202,6 +228,8 @@ def run_set(program, corpus, work, name):
     expected = json.loads((corpus / "expected" / f"{name}.json").read_text())
     if name == MEMORY:
         return check_memory(corpus, work, program, expected)
+    if name == EXECUTION:
+        return check_execution_traces(corpus, work, program, expected)
     folder = corpus / "given" / SINGLE[name] if name in SINGLE else unpack(corpus, name, work)
     output = work / f"{name}.h5"
     done = subprocess.run([program, str(folder), "-o", str(output), "--quiet"], capture_output=True, text=True, timeout=120)
@@ -236,7 +264,7 @@ def main():
         return 77
     work.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for name in sys.argv[4:] or MULTI + list(SINGLE) + [MEMORY]:
+    for name in sys.argv[4:] or MULTI + list(SINGLE) + [MEMORY, EXECUTION]:
         check = run_set(program, corpus, work, name)
         print(f"{name:28} {check.compared - len(check.wrong):6} of {check.compared} values equal")
         for line in check.wrong[:12]:
