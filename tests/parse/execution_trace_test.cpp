@@ -8,7 +8,7 @@ namespace ccl::test {
 namespace {
 
 // The older schema: inputs with their types beside them.
-constexpr const char* older = R"({"schema": "1.0.1", "nodes": [
+constexpr const char* older = R"et({"schema": "1.0.1", "nodes": [
   {"name": "record_param_comms", "id": 9, "inputs": [[[1664, 6, 0, 112, 4, "cuda:0"]], 153, 945, 0, "allreduce", [], []],
    "input_types": ["GenericList[Tensor(float)]", "Int", "Int", "Int", "String", "GenericList[]", "GenericList[]"],
    "outputs": [[[1664, 6, 0, 112, 4, "cuda:0"]]], "output_types": ["GenericList[Tensor(float)]"]},
@@ -23,7 +23,7 @@ constexpr const char* older = R"({"schema": "1.0.1", "nodes": [
 })";
 
 // Chakra's schema: everything by name.
-constexpr const char* newer = R"({"schema": "1.1.1-chakra.0.0.4", "nodes": [{"id": 3, "name": "record_param_comms",
+constexpr const char* newer = R"et({"schema": "1.1.1-chakra.0.0.4", "nodes": [{"id": 3, "name": "record_param_comms",
   "inputs": {"values": [[[4, 5, 0, 64, 2, "cuda:1"]], 33, ["7", "mesh_tp"], 0, "allgather", [], []],
              "shapes": [], "types": ["GenericList[Tensor(c10::BFloat16)]", "Int", "Tuple[String,String]", "Int", "String",
                                      "GenericList[]", "GenericList[]"]},
@@ -37,7 +37,7 @@ constexpr const char* newer = R"({"schema": "1.1.1-chakra.0.0.4", "nodes": [{"id
             {"name": "global_rank_stride", "type": "uint64", "value": 4},
             {"name": "pg_name", "type": "string", "value": "7"},
             {"name": "pg_desc", "type": "string", "value": "mesh_tp"},
-            {"name": "pg_size", "type": "uint64", "value": 2}]}]})";
+            {"name": "pg_size", "type": "uint64", "value": 2}]}]})et";
 
 TEST(ExecutionTrace, CallsComeInTheOrderOfTheirNodesWithoutWaits) {
   const auto calls = read_execution_trace(older);
