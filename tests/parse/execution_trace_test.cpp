@@ -18,9 +18,7 @@ constexpr const char* older = R"et({"schema": "1.0.1", "nodes": [
   {"name": "record_param_comms", "id": 7,
    "inputs": [[1002, 658, 0, 30, 4, "cuda:0"], 150, 945, 0, "all_to_allv", [10, 20], [12, 12]],
    "input_types": ["Tensor(int)", "Int", "Int", "Int", "String", "GenericList[Int,Int]", "GenericList[Int,Int]"],
-   "outputs": [[1064, 615, 0, 24, 4, "cuda:0"]], "output_types": ["Tensor(int)"]
-}]
-})";
+   "outputs": [[1064, 615, 0, 24, 4, "cuda:0"]], "output_types": ["Tensor(int)"]}]})et";
 
 // Chakra's schema: everything by name.
 constexpr const char* newer = R"et({"schema": "1.1.1-chakra.0.0.4", "nodes": [{"id": 3, "name": "record_param_comms",
