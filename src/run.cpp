@@ -48,7 +48,9 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   Timings timings;
   Stopwatch stopwatch(timings, progress);
   Metrics metrics = start_metrics(config.metrics);
-  const Classifier classifier(shared_settings("kernels", config, comm));
+  const std::string kernels = shared_settings("kernels", config, comm);
+  const std::string megatron = shared_settings("megatron", config, comm);
+  const Classifier classifier(kernels, {megatron, shared_settings("torchtitan", config, comm)});
   check_hardware_settings(shared_settings("hardware", config, comm));
   check_output(config, comm);
 

@@ -23,6 +23,7 @@ std::unique_ptr<Metric> sm();
 std::unique_ptr<Metric> traffic_window();
 std::unique_ptr<Metric> clock();
 std::unique_ptr<Metric> training_phases();
+std::unique_ptr<Metric> microbatch();
 std::unique_ptr<Metric> cpu_overhead();
 std::unique_ptr<Metric> token_to_expert_assignment();
 std::unique_ptr<Metric> fsdp();
@@ -66,6 +67,7 @@ constexpr MakeMetric registered[] = {
     traffic_window,
     clock,
     training_phases,
+    microbatch,
     cpu_overhead,
     token_to_expert_assignment,
     fsdp,

@@ -6,6 +6,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "core/problems.hpp"
+#include "parse/config_files.hpp"
 #include "parse/name_pattern.hpp"
 
 namespace ccl {
@@ -81,9 +82,16 @@ std::optional<std::size_t> first_match(const std::vector<NamedPatterns>& rules, 
   return {};
 }
 
+TrainingRules training_rules(const std::vector<std::string>& texts) {
+  if (!texts.empty()) return TrainingRules(texts);
+  return TrainingRules({std::string(embedded_config("megatron")), std::string(embedded_config("torchtitan"))});
+}
+
 }  // namespace
 
 struct Classifier::Rules {
+  explicit Rules(const std::vector<std::string>& training_texts) : training(training_rules(training_texts)) {}
+  TrainingRules training;
   std::vector<CommunicationRule> communication;
   std::vector<NamedPatterns> operation_names;
   std::vector<CollectiveOp> operations;          // parallel to operation_names
@@ -93,7 +101,8 @@ struct Classifier::Rules {
   std::vector<std::string> class_names;          // those of compute, "other", "communication"
 };
 
-Classifier::Classifier(std::string_view yaml_text) : rules_(std::make_unique<Rules>()) {
+Classifier::Classifier(std::string_view yaml_text, const std::vector<std::string>& training_texts)
+    : rules_(std::make_unique<Rules>(training_texts)) {
   YAML::Node root;
   try {
     root = YAML::Load(std::string(yaml_text));
@@ -151,7 +160,11 @@ KernelClass Classifier::kernel(std::string_view name) const {
 
 const std::vector<std::string>& Classifier::class_names() const { return rules_->class_names; }
 
-bool Classifier::keeps_slice(std::string_view name) const { return !slice_rule(name).empty(); }
+bool Classifier::keeps_slice(std::string_view name) const {
+  return !slice_rule(name).empty() || rules_->training.role(name) != SliceRole::none;
+}
+
+const TrainingRules& Classifier::training() const { return rules_->training; }
 
 std::string_view Classifier::stage(std::string_view name) const {
   const auto found = first_match(rules_->stages, name_to_match(name));

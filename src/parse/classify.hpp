@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/kinds.hpp"
+#include "parse/training_rules.hpp"
 
 namespace ccl {
 
@@ -21,7 +22,8 @@ struct KernelClass {
 class Classifier {
  public:
   /// yaml_text: the merged settings (see config_files.hpp). Throws FatalError(bad_request) on a broken pattern.
-  explicit Classifier(std::string_view yaml_text);
+  /// training_texts: the same of megatron.yaml and torchtitan.yaml; without them, as embedded.
+  explicit Classifier(std::string_view yaml_text, const std::vector<std::string>& training_texts = {});
   ~Classifier();
   Classifier(Classifier&&) noexcept;
   Classifier& operator=(Classifier&&) noexcept;
@@ -32,6 +34,8 @@ class Classifier {
   bool keeps_slice(std::string_view name) const;
   /// The first rule of `slices:` that keeps it ("forward", "backward", "optimizer", "fsdp", …); empty if none does.
   std::string_view slice_rule(std::string_view name) const;
+  /// What it says of the kernels launched in it; slices with a role are kept too.
+  const TrainingRules& training() const;
 
   /// Stage of a layer or pipeline that a range names (`stages:`); empty if none.
   std::string_view stage(std::string_view name) const;

@@ -1,0 +1,355 @@
+#include "metrics/microbatches.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "metrics/busy.hpp"
+#include "metrics/microbatch_stretches.hpp"
+
+namespace ccl {
+namespace {
+
+bool is_root(SliceRole role) {
+  return role == SliceRole::forward_microbatch || role == SliceRole::backward_microbatch ||
+         role == SliceRole::weight_microbatch;
+}
+
+bool decides(SliceRole role) {
+  return role == SliceRole::recompute || role == SliceRole::grad_norm || role == SliceRole::loss ||
+         role == SliceRole::data_loading || role == SliceRole::optimizer;
+}
+
+bool is_call_site(SliceRole role) { return role >= SliceRole::dp_communication; }
+
+Evidence evidence_of(const CpuSlice& slice) {
+  return slice.kind == SliceKind::python_function ? Evidence::python : Evidence::annotation;
+}
+
+/// What the slices say that a slice lies in, itself included. Rows of slices, −1 = none.
+struct Around {
+  std::int32_t root = -1;     // outermost micro-batch
+  std::int32_t decided = -1;  // innermost slice that decides on a phase
+  std::int32_t call = -1;     // innermost call site of communication
+};
+
+class RoleFinder {
+ public:
+  RoleFinder(const RankTrace& trace, const LaunchContext& launches, const TracePhases& phases,
+             const TrainingRules& rules, const Workload& workload)
+      : trace_(trace), launches_(launches), phases_(phases), rules_(rules), workload_(workload) {}
+
+  EventRoles find() {
+    read_slices();
+    add_roots();
+    const std::size_t count = trace_.events.size();
+    out_.known = phases_.known || !out_.microbatches.empty();
+    out_.phase.assign(count, TrainingPhase::unclassified);
+    out_.category.assign(count, Category::unclassified);
+    out_.evidence.assign(count, Evidence::none);
+    out_.microbatch.assign(count, -1);
+    dimensions_.assign(count, Dimension::unknown);
+    collectives_.assign(count, nullptr);
+    for_each_communication(trace_, [&](std::size_t event, const Collective* collective) {
+      dimensions_[event] = dimension_of(trace_, collective);
+      collectives_[event] = collective;
+    });
+    if (out_.known) {
+      if (out_.microbatches.empty()) add_stretches();
+      number_microbatches();
+      for (std::size_t i = 0; i < count; ++i) place(i);
+    }
+    for (std::size_t i = 0; i < count; ++i) out_.category[i] = category_of(i);
+    return std::move(out_);
+  }
+
+ private:
+  void read_slices() {
+    std::vector<bool> asked(trace_.strings.size());
+    roles_.assign(trace_.strings.size(), SliceRole::none);
+    around_.resize(trace_.slices.size());
+    for (std::size_t s = 0; s < trace_.slices.size(); ++s) {
+      const std::uint32_t name = trace_.slices[s].name;
+      if (!asked[name]) roles_[name] = rules_.role(trace_.strings.text(name)), asked[name] = true;
+      const SliceRole role = roles_[name];
+      Around& around = around_[s];
+      if (launches_.parent[s] >= 0) around = around_[static_cast<std::size_t>(launches_.parent[s])];
+      if (is_root(role) && around.root < 0) around.root = static_cast<std::int32_t>(s);
+      if (decides(role)) around.decided = static_cast<std::int32_t>(s);
+      if (is_call_site(role)) around.call = static_cast<std::int32_t>(s);
+    }
+  }
+
+  SliceRole role(std::int32_t slice) const {
+    return slice < 0 ? SliceRole::none : roles_[trace_.slices[static_cast<std::size_t>(slice)].name];
+  }
+  std::string_view text(std::int32_t slice) const {
+    return trace_.strings.text(trace_.slices[static_cast<std::size_t>(slice)].name);
+  }
+
+  std::int32_t step_at(std::int64_t time_ns) const {
+    for (std::size_t s = 0; s < trace_.steps.size(); ++s) {
+      const Step& step = trace_.steps[s];
+      if (step.source == StepSource::span || (step.start_ns <= time_ns && time_ns < step.end_ns))
+        return static_cast<std::int32_t>(s);
+    }
+    return -1;
+  }
+
+  void add_roots() {
+    for (std::size_t s = 0; s < trace_.slices.size(); ++s) {
+      if (around_[s].root != static_cast<std::int32_t>(s)) continue;
+      const CpuSlice& slice = trace_.slices[s];
+      MicroBatch root{slice.start_ns, slice.end_ns, step_at(slice.start_ns), -1, -1, Direction::forward};
+      if (root.step < 0) continue;
+      const SliceRole kind = roles_[slice.name];
+      if (kind == SliceRole::backward_microbatch) root.direction = Direction::backward;
+      if (kind == SliceRole::weight_microbatch) root.direction = Direction::weight;
+      root.number = rules_.microbatch_number(trace_.strings.text(slice.name));
+      root.chunk = rules_.chunk_number(trace_.strings.text(slice.name));
+      out_.microbatches.push_back(root);
+    }
+    sort_roots();
+    if (!out_.microbatches.empty()) out_.numbers = NumberSource::order;
+  }
+
+  void sort_roots() {
+    std::sort(out_.microbatches.begin(), out_.microbatches.end(), [](const MicroBatch& a, const MicroBatch& b) {
+      return std::tuple(a.step, a.start_ns, a.direction) < std::tuple(b.step, b.start_ns, b.direction);
+    });
+  }
+
+  void add_stretches() {
+    out_.microbatches = launch_stretches(trace_, phases_, dimensions_);
+    sort_roots();
+    if (!out_.microbatches.empty()) out_.numbers = NumberSource::launch_order;
+  }
+
+  // Stage and number of stages, by the pipeline's group.
+  std::pair<std::int32_t, std::int32_t> stage() const {
+    for (const ProcessGroup& group : trace_.groups) {
+      if (group.dimension != Dimension::pp || !group.members_complete()) continue;
+      const auto at = std::find(group.members.begin(), group.members.end(), trace_.rank.value);
+      if (at != group.members.end()) return {static_cast<std::int32_t>(at - group.members.begin()), group.size};
+    }
+    return {-1, std::max(1, workload_.mesh.known() ? workload_.mesh.pp : 1)};
+  }
+
+  void number_microbatches() {
+    const auto [own_stage, stages] = stage();
+    // The fullest step decides: the first and the last may be cut.
+    std::size_t most = 0;
+    std::int64_t before_backward = 0;
+    for (std::int32_t step = 0; step < static_cast<std::int32_t>(trace_.steps.size()); ++step) {
+      const auto forwards = of(step, Direction::forward), backwards = of(step, Direction::backward);
+      if (forwards.size() <= most) continue;
+      most = forwards.size();
+      before_backward = std::count_if(forwards.begin(), forwards.end(), [&](const MicroBatch* forward) {
+        return backwards.empty() || forward->start_ns < backwards.front()->start_ns;
+      });
+    }
+    const auto roots = static_cast<std::int64_t>(most);
+    const std::int32_t chunks = count_chunks(workload_, roots, before_backward, own_stage, stages);
+    for (std::int32_t step = 0; step < static_cast<std::int32_t>(trace_.steps.size()); ++step)
+      for (const Direction direction : {Direction::forward, Direction::backward, Direction::weight}) {
+        std::vector<MicroBatch*> ordered = of(step, direction);
+        const bool named = !ordered.empty() && std::all_of(ordered.begin(), ordered.end(),
+                                                           [](const MicroBatch* m) { return m->number >= 0; });
+        if (named)
+          number_chunks(ordered);
+        else
+          number_in_order(ordered, stages, chunks);
+        if (named) out_.numbers = NumberSource::name;
+      }
+    out_.chunks_count = std::max(out_.chunks_count, out_.numbers == NumberSource::name ? 1 : chunks);
+    if (out_.numbers == NumberSource::order && chunks > 1) out_.numbers = NumberSource::interleaved_order;
+  }
+
+  // The same number again in a step is its next virtual stage; backwards run through them the other way round.
+  void number_chunks(const std::vector<MicroBatch*>& ordered) {
+    std::vector<std::int32_t> seen;
+    for (MicroBatch* m : ordered) {
+      if (m->chunk >= 0) continue;
+      if (seen.size() <= static_cast<std::size_t>(m->number)) seen.resize(static_cast<std::size_t>(m->number) + 1);
+      m->chunk = seen[static_cast<std::size_t>(m->number)]++;
+    }
+    const std::int32_t chunks = seen.empty() ? 1 : std::max(1, *std::max_element(seen.begin(), seen.end()));
+    out_.chunks_count = std::max(out_.chunks_count, chunks);
+    if (!seen.empty() && ordered.front()->direction != Direction::forward)
+      for (MicroBatch* m : ordered) m->chunk = seen[static_cast<std::size_t>(m->number)] - 1 - m->chunk;
+  }
+
+  std::vector<MicroBatch*> of(std::int32_t step, Direction direction) {
+    std::vector<MicroBatch*> all;
+    for (MicroBatch& m : out_.microbatches)
+      if (m.step == step && m.direction == direction) all.push_back(&m);
+    return all;
+  }
+
+  /// The micro-batch of the step that the time falls into: the last that began before it, if it has not ended.
+  /// Without stacks stretches cover all launches; the slices of backwards cover what other threads do meanwhile.
+  std::int32_t containing(std::int32_t step, std::int64_t time_ns) const {
+    const std::int32_t last = last_before(step, time_ns);
+    return last >= 0 && time_ns < out_.microbatches[static_cast<std::size_t>(last)].end_ns ? last : -1;
+  }
+  std::int32_t last_before(std::int32_t step, std::int64_t time_ns) const {
+    const auto after = std::upper_bound(
+        out_.microbatches.begin(), out_.microbatches.end(), std::pair(step, time_ns),
+        [](const auto& at, const MicroBatch& m) { return at < std::pair(m.step, m.start_ns); });
+    const auto row = static_cast<std::int32_t>(after - out_.microbatches.begin()) - 1;
+    return row >= 0 && out_.microbatches[static_cast<std::size_t>(row)].step == step ? row : -1;
+  }
+
+  void place(std::size_t i) {
+    const EventTable& events = trace_.events;
+    if (events.launch_ns[i] == absent_ns) return;
+    const std::int32_t innermost = launches_.find(trace_, i, [](const CpuSlice&) { return true; });
+    const Around around = innermost < 0 ? Around() : around_[static_cast<std::size_t>(innermost)];
+    const std::int32_t step = events.step[i];
+    if (step >= 0) out_.microbatch[i] = containing(step, events.launch_ns[i]);
+    const bool message = dimensions_[i] == Dimension::pp;
+    if (out_.microbatch[i] >= 0 && !(message && out_.numbers == NumberSource::launch_order)) {
+      in_microbatch(i, around);
+    } else if (message && step >= 0 && between_microbatches(i, around.call)) {
+      out_.evidence[i] = Evidence::neighbour;
+    } else {
+      out_.microbatch[i] = -1;
+      outside(i, around);
+    }
+  }
+
+  void in_microbatch(std::size_t i, const Around& around) {
+    const MicroBatch& own = out_.microbatches[static_cast<std::size_t>(out_.microbatch[i])];
+    const SliceRole decided = role(around.decided);
+    TrainingPhase& phase = out_.phase[i];
+    phase = own.direction == Direction::forward ? TrainingPhase::forward : TrainingPhase::backward;
+    out_.evidence[i] = around.root >= 0 ? evidence_of(trace_.slices[static_cast<std::size_t>(around.root)])
+                       : out_.numbers == NumberSource::launch_order ? Evidence::autograd
+                                                                    : Evidence::micro_batch;
+    const bool repeats = decided == SliceRole::recompute || (phases_.known && phases_.by_event[i] == Phase::recompute);
+    if (own.direction == Direction::forward && decided == SliceRole::loss) phase = TrainingPhase::loss;
+    if (own.direction == Direction::forward && decided == SliceRole::data_loading) phase = TrainingPhase::data_loading;
+    if (own.direction != Direction::forward && repeats) phase = TrainingPhase::recompute;
+  }
+
+  /// A message of the pipeline belongs to the micro-batch it brings (the next) or takes away (the last before it); the
+  /// call's name may tell of which direction: send_forward_recv_backward takes a forward's and brings a backward's.
+  bool between_microbatches(std::size_t i, std::int32_t call) {
+    const CollectiveOp op = collectives_[i] == nullptr ? CollectiveOp::unknown : collectives_[i]->op;
+    const bool brings = op == CollectiveOp::recv;
+    const std::string_view name = call < 0 ? std::string_view() : text(call);
+    const auto says = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
+    const bool forward = says(brings ? "recv_forward" : "send_forward");
+    const bool backward = says(brings ? "recv_backward" : "send_backward");
+    const auto fits = [&](std::size_t row) {
+      const Direction direction = out_.microbatches[row].direction;
+      return forward == backward || (forward ? direction == Direction::forward : direction != Direction::forward);
+    };
+    const std::int32_t step = trace_.events.step[i];
+    std::int32_t row = last_before(step, trace_.events.launch_ns[i]);
+    if (!brings) {
+      while (row >= 0 && out_.microbatches[static_cast<std::size_t>(row)].step == step &&
+             !fits(static_cast<std::size_t>(row)))
+        --row;
+    } else {
+      const auto first = std::lower_bound(out_.microbatches.begin(), out_.microbatches.end(), step,
+                                          [](const MicroBatch& m, std::int32_t s) { return m.step < s; });
+      row = row < 0 ? static_cast<std::int32_t>(first - out_.microbatches.begin()) : row + 1;
+      const auto count = static_cast<std::int32_t>(out_.microbatches.size());
+      while (row < count && !fits(static_cast<std::size_t>(row))) ++row;
+      if (row >= count) row = -1;
+    }
+    if (row < 0 || out_.microbatches[static_cast<std::size_t>(row)].step != step) return false;
+    out_.microbatch[i] = row;
+    out_.phase[i] = out_.microbatches[static_cast<std::size_t>(row)].direction == Direction::forward
+                        ? TrainingPhase::forward
+                        : TrainingPhase::backward;
+    return true;
+  }
+
+  void outside(std::size_t i, const Around& around) {
+    static constexpr std::array<TrainingPhase, phase_count> of_phase{
+        TrainingPhase::forward,   TrainingPhase::recompute, TrainingPhase::backward,
+        TrainingPhase::grad_norm, TrainingPhase::optimizer, TrainingPhase::other};
+    TrainingPhase& phase = out_.phase[i];
+    phase = TrainingPhase::other;
+    out_.evidence[i] = Evidence::autograd;
+    switch (role(around.decided)) {
+      case SliceRole::grad_norm: phase = TrainingPhase::grad_norm; break;
+      case SliceRole::loss: phase = TrainingPhase::loss; break;
+      case SliceRole::data_loading: phase = TrainingPhase::data_loading; break;
+      case SliceRole::optimizer: phase = TrainingPhase::optimizer; break;
+      default: {
+        const SliceRole call = role(around.call);
+        // What finalises gradients stands between backward and optimizer, and is no gradient norm.
+        const Phase found = phases_.known ? phases_.by_event[i] : Phase::other;
+        phase = found == Phase::grad_clip && call == SliceRole::dp_communication
+                    ? TrainingPhase::other
+                    : of_phase[static_cast<std::size_t>(found)];
+        return;
+      }
+    }
+    out_.evidence[i] = evidence_of(trace_.slices[static_cast<std::size_t>(around.decided)]);
+  }
+
+  Category category_of(std::size_t i) const {
+    const EventKind kind = trace_.events.kind[i];
+    if (kind == EventKind::memory_copy || kind == EventKind::memory_set) return Category::memory;
+    const TrainingPhase phase = out_.phase[i];
+    if (kind == EventKind::communication) {
+      if (phase == TrainingPhase::grad_norm) return Category::grad_norm;
+      if (phase == TrainingPhase::loss && dimensions_[i] != Dimension::tp) return Category::loss;
+      return communication_of(i);
+    }
+    static constexpr std::array<Category, training_phase_count> of_phase{
+        Category::forward, Category::backward,     Category::recompute, Category::optimizer,   Category::grad_norm,
+        Category::loss,    Category::data_loading, Category::other,     Category::unclassified};
+    return of_phase[static_cast<std::size_t>(phase)];
+  }
+
+  Category communication_of(std::size_t i) const {
+    switch (dimensions_[i]) {
+      case Dimension::dp: return Category::dp_communication;
+      case Dimension::pp: return Category::pp_communication;
+      case Dimension::tp: return Category::tp_communication;
+      case Dimension::ep: return Category::ep_communication;
+      case Dimension::cp: return Category::cp_communication;
+      default: break;
+    }
+    const std::int32_t innermost = trace_.events.launch_ns[i] == absent_ns ? -1 : launches_.innermost[i];
+    switch (innermost < 0 ? SliceRole::none : role(around_[static_cast<std::size_t>(innermost)].call)) {
+      case SliceRole::dp_communication: return Category::dp_communication;
+      case SliceRole::pp_communication: return Category::pp_communication;
+      case SliceRole::tp_communication: return Category::tp_communication;
+      case SliceRole::ep_communication: return Category::ep_communication;
+      case SliceRole::cp_communication: return Category::cp_communication;
+      default: return Category::other_communication;
+    }
+  }
+
+  const RankTrace& trace_;
+  const LaunchContext& launches_;
+  const TracePhases& phases_;
+  const TrainingRules& rules_;
+  const Workload& workload_;
+  EventRoles out_;
+  std::vector<SliceRole> roles_;  // by string index
+  std::vector<Around> around_;    // by slice
+  std::vector<Dimension> dimensions_;
+  std::vector<const Collective*> collectives_;
+};
+
+}  // namespace
+
+EventRoles event_roles(const RankTrace& trace, const LaunchContext& launches, const TracePhases& phases,
+                       const TrainingRules& rules, const Workload& workload) {
+  return RoleFinder(trace, launches, phases, rules, workload).find();
+}
+
+EventRoles event_roles(const RankTrace& trace, const Classifier& classifier, const Workload& workload) {
+  const LaunchContext launches = launch_context(trace);
+  const SliceRules rules(trace, classifier);
+  return event_roles(trace, launches, trace_phases(trace, launches, rules), classifier.training(), workload);
+}
+
+}  // namespace ccl

@@ -1,0 +1,116 @@
+#include "parse/training_rules.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <regex>
+
+#include <yaml-cpp/yaml.h>
+
+#include "core/problems.hpp"
+#include "parse/name_pattern.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::string_view role_names[slice_role_count] = {
+    "none",      "forward_microbatch", "backward_microbatch", "weight_microbatch", "recompute",        "grad_norm",
+    "loss",      "data_loading",       "optimizer",           "dp_communication",  "pp_communication", "tp_communication",
+    "ep_communication", "cp_communication"};
+
+[[noreturn]] void refuse(const std::string& where, const std::string& why) {
+  throw FatalError(ExitCode::bad_request,
+                   "settings '" + where + "' cannot be used (" + why + ") See configs/megatron.yaml.");
+}
+
+SliceRole role_of(const std::string& name) {
+  for (int i = 1; i < slice_role_count; ++i)
+    if (role_names[i] == name) return static_cast<SliceRole>(i);
+  std::vector<std::string> known(std::begin(role_names) + 1, std::end(role_names));
+  const std::string near = closest(name, known);
+  refuse("roles." + name, near.empty() ? "unknown role" : "unknown role, did you mean '" + near + "'?");
+}
+
+std::vector<std::string> texts(const std::string& where, const YAML::Node& list) {
+  if (!list.IsSequence()) refuse(where, "it is no list of patterns");
+  std::vector<std::string> all;
+  for (const auto& entry : list) {
+    if (!entry.IsScalar()) refuse(where, "a pattern is no text");
+    all.push_back(entry.Scalar());
+  }
+  return all;
+}
+
+std::int32_t first_number(const std::vector<std::regex>& patterns, std::string_view name) {
+  for (const std::regex& pattern : patterns) {
+    std::cmatch found;
+    if (!std::regex_search(name.data(), name.data() + name.size(), found, pattern) || found.size() < 2) continue;
+    std::int32_t number = -1;
+    if (std::from_chars(found[1].first, found[1].second, number).ec == std::errc() && number >= 0) return number;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::string_view to_text(SliceRole role) { return role_names[static_cast<std::size_t>(role)]; }
+
+struct TrainingRules::Rules {
+  struct Role {
+    SliceRole role = SliceRole::none;
+    std::vector<NamePattern> patterns;
+  };
+  std::vector<Role> roles;
+  std::vector<std::regex> microbatch, chunk;
+};
+
+TrainingRules::TrainingRules(const std::vector<std::string>& yaml_texts) : rules_(std::make_unique<Rules>()) {
+  for (const std::string& text : yaml_texts) {
+    YAML::Node root;
+    try {
+      root = YAML::Load(text);
+    } catch (const YAML::Exception& broken) {
+      refuse("roles", broken.what());
+    }
+    const YAML::Node roles = root["roles"];
+    if (!roles.IsDefined() || !roles.IsMap()) refuse("roles", "it is no map");
+    for (const auto& entry : roles) {
+      const auto name = entry.first.as<std::string>();
+      Rules::Role role{role_of(name), {}};
+      for (const std::string& pattern : texts("roles." + name, entry.second)) role.patterns.emplace_back(pattern);
+      rules_->roles.push_back(std::move(role));
+    }
+    for (const auto& [key, into] : {std::pair("microbatch_number", &rules_->microbatch), {"chunk_number", &rules_->chunk}}) {
+      if (!root[key].IsDefined()) continue;
+      for (const std::string& pattern : texts(key, root[key])) {
+        try {
+          into->emplace_back(pattern, std::regex::ECMAScript | std::regex::icase);
+        } catch (const std::regex_error& broken) {
+          refuse(key, "'" + pattern + "': " + broken.what());
+        }
+      }
+    }
+  }
+}
+
+TrainingRules::~TrainingRules() = default;
+TrainingRules::TrainingRules(TrainingRules&&) noexcept = default;
+TrainingRules& TrainingRules::operator=(TrainingRules&&) noexcept = default;
+
+SliceRole TrainingRules::role(std::string_view name) const {
+  const std::string text = name_to_match(name);
+  for (const Rules::Role& role : rules_->roles)
+    if (std::any_of(role.patterns.begin(), role.patterns.end(), [&](const NamePattern& p) { return p.matches(text); }))
+      return role.role;
+  return SliceRole::none;
+}
+
+// Only short names are searched: a regex engine may recurse per character.
+std::int32_t TrainingRules::microbatch_number(std::string_view name) const {
+  return first_number(rules_->microbatch, name.substr(0, 200));
+}
+
+std::int32_t TrainingRules::chunk_number(std::string_view name) const {
+  return first_number(rules_->chunk, name.substr(0, 200));
+}
+
+}  // namespace ccl
