@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/bytes.hpp"
+#include "metrics/stages.hpp"
 #include "metrics/trace_views.hpp"
 #include "parse/execution_trace.hpp"
 #include "parse/finish.hpp"
@@ -73,7 +74,7 @@ struct TraceUse {
   Metrics& metrics;
   LocalResults& local;
   std::int32_t worker;
-  bool keep_segments, keep_records, keep_chains;
+  bool keep_segments, keep_records, keep_chains, keep_events;
 
   void take(RankTrace& trace, std::int32_t file) const {
     trace.file = file;
@@ -96,6 +97,13 @@ struct TraceUse {
       local.records.insert(local.records.end(), records.begin(), records.end());
     }
     local.first_record.push_back(local.records.size());
+    if (keep_events)
+      local.events.push_back(
+          event_rows(trace, event_roles(trace, context.classifier, context.workload), context.strings));
+    if (keep_events)
+      local.windows.push_back(config.window_start.empty() && config.window_end.empty()
+                                  ? Interval{INT64_MIN, INT64_MAX}
+                                  : stage_window(trace, config, context.classifier).time);
     for (const auto& metric : metrics) metric->local(trace, context);
   }
 };
@@ -142,6 +150,8 @@ void read_snapshot(std::int32_t number, const Input& input, const LocalContext& 
 
 }  // namespace
 
+bool keeps_events(const Config& config) { return config.output.events || !config.timeline_export.file.empty(); }
+
 bool any_needs_matching(const Metrics& metrics) {
   return std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) { return metric->info().needs_matching; });
 }
@@ -153,7 +163,9 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   ReadOptions options;
   options.window_bytes = config.window_bytes;
   options.classifier = &classifier;
-  bool segments = false, records = false, snapshots = false, chains = false;
+  const bool events = keeps_events(config);
+  bool segments = false, records = !config.timeline_export.file.empty(), snapshots = false, chains = false;
+  if (events) options.wants.unite({.annotations = true, .cpu_ops = true, .python = true});
   for (const auto& metric : metrics) {
     options.wants.unite(metric->info().wants);
     segments |= metric->info().needs_segments;
@@ -166,7 +178,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   progress.total(static_cast<std::int64_t>(input.files.size()), total_bytes);
 
   const LocalContext context{config, input.workload, classifier, strings};
-  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records, chains};
+  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records, chains, events};
   const ExecutionTraces execution_traces(input, config);
   Readers readers;
   for (const std::int32_t number : own_files(input, comm.worker())) {
@@ -284,10 +296,12 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
       const std::span<CollectiveRecord> own(local.records.data() + local.first_record[trace],
                                             local.first_record[trace + 1] - local.first_record[trace]);
       settle_records(own, row, entry, groups);
+      if (!local.events.empty()) settle_events(local.events[trace], row, entry.step_shift, kept.size());
       kept.insert(kept.end(), own.begin(), own.end());
     } else {
       local.segments[trace].clear();
       local.chains[trace] = {};
+      if (!local.events.empty()) local.events[trace].clear();
     }
     first_record.push_back(kept.size());
     keys.push_back(key);

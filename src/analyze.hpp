@@ -9,6 +9,7 @@
 #include "core/problems.hpp"
 #include "core/progress.hpp"
 #include "discover/discover.hpp"
+#include "exchange/event_rows.hpp"
 #include "exchange/groups.hpp"
 #include "exchange/match.hpp"
 #include "exchange/ranks.hpp"
@@ -28,6 +29,8 @@ struct LocalResults {
   std::vector<CollectiveRecord> records;            // of all traces, in order
   std::vector<std::size_t> first_record;            // by local trace number, and one past the end
   std::vector<std::vector<ProcessGroup>> groups;    // by local trace number
+  std::vector<Interval> windows;                    // by local trace number; of --start and --end, for the timeline
+  std::vector<std::vector<EventRow>> events;        // by local trace number; only for --events and --timeline-json
   std::set<std::int64_t> steps_seen;                // step numbers of all traces; filled only under --step
   std::int64_t snapshots_count = 0;  // memory snapshots that were read
   bool ended_early = false;
@@ -38,6 +41,9 @@ struct LocalResults {
 LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
                      Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,
                      Timings& timings);
+
+/// Whether the GPU events are kept beyond their trace.
+bool keeps_events(const Config& config);
 
 /// Whether a metric asks for collectives matched across ranks; without one no records are kept.
 bool any_needs_matching(const Metrics& metrics);

@@ -35,9 +35,19 @@ struct OutputConfig {
   bool timings = false;
 };
 
+/// --timeline-json: one Chrome/Perfetto file of what every rank did when.
+struct TimelineExportConfig {
+  std::string file;                         // empty = none
+  std::string alignment = "global";         // global | individual
+  std::vector<std::int64_t> ranks;          // empty = all
+  std::int64_t merge_below_ns = 1000;       // neighbours on a track shorter than this become one slice
+  bool incomplete_groups = false;           // also ranks of model replicas that lack a rank
+};
+
 struct Config {
   InputConfig input;
   OutputConfig output;
+  TimelineExportConfig timeline_export;
   std::vector<std::string> metrics;         // canonical names; empty = all whose needs are met
   std::vector<std::string> settings_files;  // laid over configs/ in order
   std::string job_file;

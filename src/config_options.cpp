@@ -222,7 +222,7 @@ std::vector<Option> analysis_options() {
   ideal.get = [](const Config& c) { return Texts{c.what_if_ideal}; };
 
   return {metric, settings, bins, ideal,
-          edge("--start", "start", "of stage_overlap, stream_roles: ns from first GPU event, chunk, step:N",
+          edge("--start", "start", "window of stage_overlap, stream_roles, --timeline-json: ns, chunk or step:N",
                &Config::window_start),
           edge("--end", "end", "end of that window", &Config::window_end), limit, peak, convention,
           flag_option(described("--strict", "strict", "", "exit 3 if any input was lost or unusable"),
@@ -233,6 +233,21 @@ std::vector<Option> output_options() {
   Option quiet = flag_option(described("-q,--quiet", "", "", "no progress on stderr"),
                              [](Config& c) -> auto& { return c.output.quiet; });
   quiet.get = {};
+  Option timeline = text_option(as_path(described("--timeline-json", "output.timeline_json", "FILE.json.gz",
+                                                  "also the timeline for Perfetto or chrome://tracing; see --start")),
+                                [](Config& c) -> auto& { return c.timeline_export.file; });
+  Option alignment = described("--timeline-align", "output.timeline_align", "NAME",
+                               "its clock: global (corrected, common), or individual (each rank from 0)");
+  alignment.set = [](Request& r, const std::string& what, const Texts& t) {
+    r.config.timeline_export.alignment = to_choice(what, t.back(), {"global", "individual"});
+  };
+  alignment.get = [](const Config& c) { return Texts{c.timeline_export.alignment}; };
+  Option merge = described("--timeline-merge-ns", "output.timeline_merge_ns", "NS",
+                           "neighbours shorter than this become one slice in it; default 1000, 0: none");
+  merge.set = [](Request& r, const std::string& what, const Texts& t) {
+    r.config.timeline_export.merge_below_ns = to_integer(what, t.back(), 0, INT64_MAX);
+  };
+  merge.get = [](const Config& c) { return Texts{std::to_string(c.timeline_export.merge_below_ns)}; };
   return {text_option(as_path(described("-o,--output", "output.hdf5", "FILE",
                                         "the HDF5 file; default ccl-analyze.h5, replaced without asking")),
                       [](Config& c) -> auto& { return c.output.hdf5; }),
@@ -241,6 +256,16 @@ std::vector<Option> output_options() {
                       [](Config& c) -> auto& { return c.output.report_dir; }),
           flag_option(described("--output-json", "output.json", "", "print JSON instead of the page"),
                       [](Config& c) -> auto& { return c.output.json; }),
+          flag_option(described("--events", "output.events", "",
+                                "also every GPU event with phase, category and micro-batch, as /events"),
+                      [](Config& c) -> auto& { return c.output.events; }),
+          timeline, alignment,
+          integers_option(described("--timeline-ranks", "output.timeline_ranks", "RANK", "only these ranks in it"), 0,
+                          INT32_MAX, [](Config& c) -> auto& { return c.timeline_export.ranks; }),
+          merge,
+          flag_option(described("--incomplete-groups", "output.incomplete_groups", "",
+                                "in it also model replicas of which ranks are missing"),
+                      [](Config& c) -> auto& { return c.timeline_export.incomplete_groups; }),
           flag_option(described("--members", "output.members", "",
                                 "/collectives/members even above 20 million rows"),
                       [](Config& c) -> auto& { return c.output.members; }),

@@ -7,6 +7,7 @@
 #include "parse/config_files.hpp"
 #include "report.hpp"
 #include "stopwatch.hpp"
+#include "store/timeline_export.hpp"
 
 namespace ccl {
 namespace {
@@ -76,8 +77,9 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
       agree_on_groups(local_groups(local, ranks, comm), ranks, input.workload.mesh, comm, problems);
   settle(local, ranks, groups, comm, metrics);
 
+  const bool wants_timeline = !config.timeline_export.file.empty();
   stopwatch.start("match");
-  const Matched matched = any_needs_matching(metrics) ? match(local.records, ranks, groups, comm, problems)
+  const Matched matched = any_needs_matching(metrics) || wants_timeline ? match(local.records, ranks, groups, comm, problems)
                                                       : unmatched(ranks);
   stopwatch.current().items_count = static_cast<std::int64_t>(local.records.size());
   stopwatch.current().sent_bytes = matched.bytes_out + matched.bytes_back;
@@ -88,6 +90,11 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
 
   stopwatch.start("graph");
   stopwatch.current().sent_bytes = close_graphs(local, matched, closing, comm, metrics);
+  if (wants_timeline) {
+    stopwatch.start("timeline");
+    write_timeline({config, input.workload, ranks, groups, matched.clock, local.events, local.windows, local.records,
+                    matched.verdicts, strings}, comm);
+  }
 
   stopwatch.start("merge");
   stopwatch.current().sent_bytes = merge(metrics, strings, problems, comm);
@@ -95,6 +102,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   stopwatch.start("report");
   Results results{config, input, ranks, groups, matched.clock, matched.mine, {}, {}, problems, timings};
   results.partial = ended_early;
+  if (config.output.events) results.events = &local.events, results.event_names = &strings;
   report(metrics, closing, problems, comm, results);
 
   stopwatch.start("write");

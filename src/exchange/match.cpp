@@ -34,6 +34,7 @@ std::vector<std::vector<RecordVerdict>> verdicts_of(const MatchedCollectives& ma
     RecordVerdict verdict;
     verdict.last_rank = instance.last_rank;
     verdict.transfer_ns = instance.transfer_ns;
+    verdict.lag_ns = instance.lag_ns;
     for (const MatchedMember& m : members) {
       const std::int32_t host = ranks.entries[static_cast<std::size_t>(m.rank_row)].host_index;
       if (m.rank.value == instance.last_rank)

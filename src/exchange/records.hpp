@@ -56,6 +56,7 @@ struct RecordVerdict {
   std::int32_t last_rank = -1;          // −1: unmatched, not symmetric or not credible
   std::int64_t transfer_ns = -1;        // −1 unknown
   std::int64_t last_start_ns = absent_ns;  // start of the last member, corrected clock
+  std::int64_t lag_ns = -1;             // of the instance; −1 unknown
 };
 
 /// A matched collective instance, = one row of /collectives/instances; members in CSR form below.

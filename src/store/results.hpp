@@ -7,6 +7,7 @@
 #include "config.hpp"
 #include "core/problems.hpp"
 #include "discover/discover.hpp"
+#include "exchange/event_rows.hpp"
 #include "exchange/groups.hpp"
 #include "exchange/match.hpp"
 #include "exchange/ranks.hpp"
@@ -45,6 +46,8 @@ struct Results {
   std::vector<ResultMatrix> matrices;  // timeline
   const Problems& problems;            // of all workers, on worker 0
   const Timings& timings;
+  const std::vector<std::vector<EventRow>>* events = nullptr;  // of this worker, by trace; null without --events
+  const StringTable* event_names = nullptr;
   bool partial = false;  // ended early
   ExitCode exit_code = ExitCode::done;
 };

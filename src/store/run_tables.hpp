@@ -1,5 +1,5 @@
 // The tables that describe the run itself, not one metric: /ranks, /steps, /workload, /process_groups,
-// /process_group_members, /warnings/*, /timings/*. In: what the workers agreed on; out: ResultTables, on worker 0. Columns: decisions, HDF5.
+// /process_group_members, /model_groups, /warnings/*, /timings/*. In: what the workers agreed on; out: ResultTables, on worker 0. Columns: decisions, HDF5.
 #pragma once
 #include <vector>
 
@@ -11,6 +11,8 @@ ResultTable rank_table(const Results& results);
 ResultTable step_table(const Ranks& ranks);
 ResultTable group_table(const Groups& groups);
 ResultTable group_member_table(const Groups& groups);
+/// One row per rank of the run: its pipeline, stage and model replica, and which of those are whole in the input.
+ResultTable model_group_table(const Results& results);
 /// One row per known value of the card, the training configuration and the trace; unknown ones have no row.
 ResultTable workload_table(const Workload& workload);
 ResultTable warning_count_table(const Problems& problems);  // every code, zeros too

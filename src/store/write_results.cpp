@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "store/collective_tables.hpp"
+#include "store/event_tables.hpp"
 #include "store/json_text.hpp"
 #include "store/results.hpp"
 #include "store/run_facts.hpp"
@@ -81,6 +82,14 @@ void write_collectives(Output* output, const Results& results, const Comm& comm)
   if (output != nullptr && tables.members_left_out)
     output->describe("/collectives",
                      "communication operations matched across ranks; members left out for their size (--members)");
+}
+
+void write_events(Output* output, const Results& results, const Comm& comm) {
+  EventTables tables = event_tables(*results.events, results.ranks, results.clock, *results.event_names, comm);
+  OutputFile* file = output == nullptr ? nullptr : &output->file();
+  write_table(file, "/events/rows", std::move(tables.rows), comm);
+  write_table(file, "/events/names", std::move(tables.names), comm);
+  if (output != nullptr) output->describe("/events", "every GPU event and what it is for (--events)");
 }
 
 /// Every worker's slices under the same paths in the same order; a worker without rows of one gets an empty slice.
@@ -190,6 +199,7 @@ void write_own(Output& output, const Results& results, const std::vector<WorkerT
   output.add("/workload", workload_table(results.input.workload));
   output.add("/process_groups", group_table(results.groups));
   output.add("/process_group_members", group_member_table(results.groups));
+  output.add("/model_groups", model_group_table(results));
   output.add("/warnings/counts", warning_count_table(results.problems));
   output.add("/warnings/rows", warning_row_table(results.problems));
   for (const MetricResult& metric : results.metrics) write_metric(output, metric, results);
@@ -223,6 +233,7 @@ void write_results(const Results& results, const Comm& comm) {
     if (output) output->note(matrix.path);
     write_matrix(file, matrix, comm);
   }
+  if (results.events != nullptr) write_events(output.get(), results, comm);
   const std::vector<WorkerTimings> timings = gather_timings(results.timings, comm);
   together(comm, [&] {
     if (output) write_own(*output, results, timings, comm);

@@ -25,12 +25,14 @@ constexpr std::array<const char*, 5> runtime_calls{
 
 }  // namespace
 
-bool on_autograd_thread(const Op& op) {
+bool on_autograd_thread(const Job& job, const Op& op) {
+  const bool message = op.instance >= 0 && (op.collective == Collective::send || op.collective == Collective::recv);
+  if (message && job.layout == Layout::megatron) return false;
   return op.phase == Phase::backward || op.phase == Phase::recompute || op.phase == Phase::weight;
 }
 
 int KinetoCpu::thread_of(const Op& op) const {
-  return on_autograd_thread(op) ? events_.autograd_thread() : events_.process();
+  return on_autograd_thread(job_, op) ? events_.autograd_thread() : events_.process();
 }
 
 std::string KinetoCpu::op_args(const Op& op, const OpPlace& place, int level, bool shapes) const {
@@ -165,6 +167,12 @@ std::string KinetoCpu::span_name(const Span& span, bool prefill) const {
       return megatron ? "megatron/training/utils.py(471): get_batch_on_this_tp_rank"
                       : "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
     case Span::gather: return "FSDP::all_gather (" + module() + ")";
+    case Span::grad_norm: return "megatron/core/optimizer/clip_grads.py(57): get_grad_norm_fp32";
+    case Span::message: {
+      constexpr std::array<const char*, 4> calls{"recv_forward", "send_forward", "recv_backward", "send_backward"};
+      return std::string("megatron/core/pipeline_parallel/p2p_communication.py(512): ") +
+             calls[static_cast<std::size_t>(span.index)];
+    }
     case Span::reduce: break;
   }
   return "FSDP::post_backward_reduce (" + module() + ")";
@@ -181,9 +189,10 @@ void KinetoCpu::annotations(const RankStep& step, const OpPlace& place, std::int
     const Op& last = own.ops[step.first_op + static_cast<std::size_t>(span.last_op)];
     const bool fsdp = span.kind == Span::gather || span.kind == Span::reduce;
     const bool megatron = job_.layout == Layout::megatron;
-    if (fsdp && megatron) continue;
+    const bool call = span.kind == Span::grad_norm || span.kind == Span::message;
+    if (fsdp ? megatron : call && !megatron) continue;
     const bool frame = span.kind == Span::recompute || (megatron && span.kind != Span::weight);
-    const bool inner = fsdp || span.kind == Span::recompute;
+    const bool inner = fsdp || span.kind == Span::recompute || call;
     // The call that starts a backward waits on the main thread while the autograd thread works.
     const int thread = inner ? thread_of(first) : events_.process();
     const std::int64_t edge = inner ? 0 : job_.time_grain_ns();

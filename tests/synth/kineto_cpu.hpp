@@ -33,7 +33,7 @@ class KinetoCpu {
   double noise_owed_ = 0;
 };
 
-/// Whether PyTorch would run it on the autograd thread.
-bool on_autograd_thread(const Op& op);
+/// Whether PyTorch would run it on the autograd thread; Megatron's schedules send and receive on the main thread.
+bool on_autograd_thread(const Job& job, const Op& op);
 
 }  // namespace synth

@@ -35,13 +35,13 @@ class KinetoFile {
     head();
     broken_events();
     each_op([&](const Op& op, const OpPlace& place) {
-      if (on_autograd_thread(op)) cpu_.around_launch(op, place);
+      if (on_autograd_thread(job_, op)) cpu_.around_launch(op, place);
     });
     each_step([&](const RankStep& step, const OpPlace& place, std::int64_t number) {
       cpu_.annotations(step, place, number);
     });
     each_op([&](const Op& op, const OpPlace& place) {
-      if (!on_autograd_thread(op)) cpu_.around_launch(op, place);
+      if (!on_autograd_thread(job_, op)) cpu_.around_launch(op, place);
     });
     if (with_gpu_) gpu_side();
     metadata();

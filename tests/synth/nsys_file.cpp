@@ -146,7 +146,7 @@ class NsysFile {
                                                   : "norm, output";
     const Op& first = own.ops[step.first_op + static_cast<std::size_t>(span.first_op)];
     range((span.kind == Span::gather ? "FSDP::all_gather (" : "FSDP::post_backward_reduce (") + module + ")",
-          thread_of(rank, on_autograd_thread(first)), first.cpu_start,
+          thread_of(rank, on_autograd_thread(job_, first)), first.cpu_start,
           own.ops[step.first_op + static_cast<std::size_t>(span.last_op)].cpu_end);
   }
 
@@ -164,7 +164,7 @@ class NsysFile {
       std::snprintf(text, sizeof text, "layer%02d.stage%d_%c", open.layer, open.stage,
                     open.phase == Phase::forward ? 'f' : 'b');
       const Op& first = own.ops[open.first];
-      range(text, thread_of(rank, on_autograd_thread(first)), first.cpu_start, own.ops[end - 1].cpu_end);
+      range(text, thread_of(rank, on_autograd_thread(job_, first)), first.cpu_start, own.ops[end - 1].cpu_end);
     };
     int before = 0;  // stage of the operation before
     for (std::size_t i = step.first_op; i < step.end_op; ++i) {
@@ -192,7 +192,7 @@ class NsysFile {
   }
 
   void operation(const Op& op, int rank, std::int64_t correlation, NcclRanges& nccl) {
-    const std::int64_t thread = thread_of(rank, on_autograd_thread(op)), device = device_of(rank),
+    const std::int64_t thread = thread_of(rank, on_autograd_thread(job_, op)), device = device_of(rank),
                        stream = stream_number(op.queue);
     const std::int64_t start = session_ns(op.start), end = session_ns(op.end), process = global_pid(rank), one = 1,
                        none = 0;

@@ -120,7 +120,9 @@ class ProgramBuilder : Launcher {
     std::int32_t input = -1;
     const std::int64_t boundary = tokens_ * m_.hidden;
     if (!is_first(action.chunk))
-      input = communicate(forward_receive_queue, Collective::recv, 0, boundary, activations_, last_compute_);
+      span(Span::message, 0, 0, [&] {
+        input = communicate(forward_receive_queue, Collective::recv, 0, boundary, activations_, last_compute_);
+      });
     span(Span::forward, action.microbatch, action.chunk, [&] {
       const auto units = units_of(action.chunk);
       for (std::size_t k = 0; k < units.size(); ++k) {
@@ -131,7 +133,9 @@ class ProgramBuilder : Launcher {
       if (!keeps_parameters()) release(units);
     });
     if (!is_last(action.chunk))
-      communicate(forward_send_queue, Collective::send, boundary, 0, activations_, last_compute_, take_pending());
+      span(Span::message, 1, 0, [&] {
+        communicate(forward_send_queue, Collective::send, boundary, 0, activations_, last_compute_, take_pending());
+      });
     pending_ = -1;
   }
 
@@ -205,7 +209,9 @@ class ProgramBuilder : Launcher {
     std::int32_t input = -1;
     const std::int64_t boundary = tokens_ * m_.hidden;
     if (!is_last(action.chunk))
-      input = communicate(backward_receive_queue, Collective::recv, 0, boundary, activations_, last_compute_);
+      span(Span::message, 2, 0, [&] {
+        input = communicate(backward_receive_queue, Collective::recv, 0, boundary, activations_, last_compute_);
+      });
     span(Span::backward, action.microbatch, action.chunk, [&] {
       auto units = units_of(action.chunk);
       std::reverse(units.begin(), units.end());
@@ -218,7 +224,9 @@ class ProgramBuilder : Launcher {
       }
     });
     if (!is_first(action.chunk))
-      communicate(backward_send_queue, Collective::send, boundary, 0, activations_, last_compute_, take_pending());
+      span(Span::message, 3, 0, [&] {
+        communicate(backward_send_queue, Collective::send, boundary, 0, activations_, last_compute_, take_pending());
+      });
     pending_ = -1;
   }
 
@@ -312,12 +320,15 @@ class ProgramBuilder : Launcher {
     for (int chunk = 0; chunk < job_.virtual_stages() / job_.mesh.pp; ++chunk)
       for (const Unit& unit : units_of(chunk)) units.push_back(unit), own += elements_of(unit) / job_.mesh.sharded();
     span(Span::optimizer, 0, 0, [&] {
-      elementwise(Kernel::norm_reduce, own, 2, last_reduction_);
-      std::int32_t norm = last_compute_;
-      for (const Queue queue : {fsdp_queue, tp_queue, pp_queue})
-        if (channels_[queue] >= 0) norm = communicate(queue, Collective::all_reduce, 1, 1, ElementType::float32, norm);
-      program_.waited_for = norm;
-      elementwise(Kernel::clip, own, 4, norm);
+      span(Span::grad_norm, 0, 0, [&] {
+        elementwise(Kernel::norm_reduce, own, 2, last_reduction_);
+        std::int32_t norm = last_compute_;
+        for (const Queue queue : {fsdp_queue, tp_queue, pp_queue})
+          if (channels_[queue] >= 0)
+            norm = communicate(queue, Collective::all_reduce, 1, 1, ElementType::float32, norm);
+        program_.waited_for = norm;
+        elementwise(Kernel::clip, own, 4, norm);
+      });
       const int pieces = job_.fine_kernels ? 8 : 2;
       for (int i = 0; i < pieces; ++i) elementwise(Kernel::adam, own / pieces, 14);
       if (sharded() && job_.data_parallel == DataParallel::distributed_optimizer)

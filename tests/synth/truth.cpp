@@ -312,9 +312,23 @@ class TruthWriter {
     });
   }
 
+  /// What the operation is for, one word: communication goes by its dimension, except that of the gradient norm.
+  std::string category_of(const Op& op) const {
+    if (op.instance >= 0) {
+      const Instance& instance = run_.instances[static_cast<std::size_t>(op.instance)];
+      const Channel& channel = topology_.channels[static_cast<std::size_t>(instance.channel)];
+      if (op.phase == Phase::optimizer && instance.in_elements == 1) return "grad_norm";
+      return topology_.groups[static_cast<std::size_t>(channel.group)].dimension + std::string("_communication");
+    }
+    if (op.kernel == Kernel::copy_to_device || op.kernel == Kernel::clear) return "memory";
+    if (op.kernel == Kernel::norm_reduce || op.kernel == Kernel::clip) return "grad_norm";
+    if (op.kernel == Kernel::loss) return "loss";
+    return op.phase == Phase::weight ? "backward" : text_of(op.phase);
+  }
+
   void kernels() {
     Table table(out_, "kernels",
-                R"(["rank","step","correlation","phase","microbatch","layer","start_ns","end_ns","launch_ns"])");
+                R"(["rank","step","correlation","phase","microbatch","layer","start_ns","end_ns","launch_ns","category"])");
     std::size_t count = 0;
     for (const RankRun& rank : run_.ranks) count += rank.ops.size();
     if (!job_.full_truth || count > most_kernels_listed) return;
@@ -324,7 +338,7 @@ class TruthWriter {
       for (std::size_t i = step.first_op; i < step.end_op; ++i) {
         const Op& op = own.ops[i];
         table.row(rank, number, KinetoEvents::correlation({0, static_cast<std::int64_t>(i)}), text_of(op.phase),
-                  op.microbatch, op.layer, clock.file_ns(op.start), clock.file_ns(op.end), clock.file_ns(op.launch));
+                  op.microbatch, op.layer, clock.file_ns(op.start), clock.file_ns(op.end), clock.file_ns(op.launch), category_of(op));
       }
     });
   }

@@ -73,8 +73,11 @@ struct Instance {
 
 /// A stretch of CPU work that a program would annotate.
 struct Span {
-  enum Kind : std::uint8_t { forward, backward, weight, recompute, optimizer, load, gather, reduce } kind;
-  std::int32_t index = 0, chunk = 0;  // micro-batch; layer of recompute, gather and reduce (−1 embedding, −2 output)
+  enum Kind : std::uint8_t {
+    forward, backward, weight, recompute, optimizer, load, gather, reduce, grad_norm, message
+  } kind;
+  std::int32_t index = 0, chunk = 0;  // micro-batch; layer of recompute, gather and reduce (−1 embedding, −2
+                                    // output); of a message: 1 sends + 2 of a backward
   std::int32_t first_op = 0, last_op = 0;
 };
 

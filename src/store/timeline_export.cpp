@@ -1,0 +1,147 @@
+#include "store/timeline_export.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+#include "core/problems.hpp"
+#include "store/gzip_pieces.hpp"
+#include "store/json_text.hpp"
+
+namespace ccl {
+namespace {
+
+/// Time 0 of each row of /ranks on the corrected clock: the first event of all shown ranks, or the rank's own.
+std::vector<std::int64_t> origins(const TimelineInput& input, const std::vector<bool>& shown) {
+  std::vector<std::int64_t> own;
+  std::int64_t first = INT64_MAX;
+  for (std::size_t row = 0; row < input.ranks.entries.size(); ++row) {
+    const RankEntry& entry = input.ranks.entries[row];
+    const std::int64_t at = entry.facts.first_ns;
+    own.push_back(at == absent_ns || entry.host_index < 0 ? at : input.clock.corrected(entry.host_index, at));
+    if (shown[row] && at != absent_ns) first = std::min(first, own.back());
+  }
+  if (input.config.timeline_export.alignment == "global") own.assign(own.size(), first == INT64_MAX ? 0 : first);
+  return own;
+}
+
+std::string head(const TimelineInput& input, const ModelGroups& groups, const std::vector<bool>& shown,
+                 const std::vector<std::int64_t>& origin_ns) {
+  const TimelineExportConfig& config = input.config.timeline_export;
+  JsonText other;
+  other.open('{');
+  other.key("program").text("ccl-analyze");
+  other.key("alignment").text(config.alignment);
+  other.key("clock").text(config.alignment == "global" ? "common clock of all hosts, from the first GPU event shown"
+                                                       : "each rank from its own first GPU event");
+  if (config.alignment == "global") {
+    std::int64_t origin = 0;
+    for (std::size_t row = 0; row < shown.size(); ++row)
+      if (shown[row]) origin = origin_ns[row];
+    other.key("origin_ns").integer(origin);
+  }
+  other.key("clock_residual_ns").integer(input.clock.residual_ns);
+  other.key("window_start").text(input.config.window_start.empty() ? "first event" : input.config.window_start);
+  other.key("window_end").text(input.config.window_end.empty() ? "last event" : input.config.window_end);
+  other.key("merge_below_ns").integer(config.merge_below_ns);
+  other.key("ranks_shown").integer(std::count(shown.begin(), shown.end(), true));
+  other.key("ranks_present").integer(static_cast<std::int64_t>(shown.size()));
+  other.key("pipelines_from").text(groups.pipelines_source);
+  other.key("model_replicas_from").text(groups.replicas_source);
+  other.close('}');
+  return "{\"displayTimeUnit\":\"ms\",\"otherData\":" + other.take() + ",\"traceEvents\":[\n";
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  const std::string temporary = path + "." + std::to_string(::getpid()) + ".part";
+  std::ofstream out(temporary, std::ios::binary);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  out.close();
+  if (out && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+  std::remove(temporary.c_str());
+  throw FatalError(ExitCode::runtime_failure,
+                   "timeline '" + path + "' could not be written (no such folder, or no room) See --timeline-json.");
+}
+
+GzipPiece piece_of(const std::string& text, bool packed) {
+  return packed ? gzip_piece(text) : GzipPiece{text, 0, static_cast<std::int64_t>(text.size())};
+}
+
+Bytes pack(const std::map<std::int32_t, GzipPiece>& pieces) {
+  ByteWriter out;
+  for (const auto& [row, piece] : pieces) {
+    out.value(row);
+    out.value(piece.crc);
+    out.value(piece.plain_bytes);
+    out.text(piece.bytes);
+  }
+  return out.take();
+}
+
+}  // namespace
+
+std::vector<bool> shown_ranks(const Ranks& ranks, const ModelGroups& groups, const TimelineExportConfig& config) {
+  std::vector<bool> shown;
+  for (const RankEntry& entry : ranks.entries) {
+    const auto& chosen = config.ranks;
+    const bool asked = chosen.empty() || std::find(chosen.begin(), chosen.end(), entry.rank.value) != chosen.end();
+    const ModelPlace place = groups.of(entry.rank);
+    const bool whole = place.replica < 0 || place.replica_complete;
+    // Ranks asked for by number are shown whatever is missing around them.
+    shown.push_back(asked && (whole || config.incomplete_groups || !chosen.empty()));
+  }
+  return shown;
+}
+
+void write_timeline(const TimelineInput& input, const Comm& comm) {
+  const TimelineExportConfig& config = input.config.timeline_export;
+  const ModelGroups groups = model_groups(input.ranks, input.groups, input.workload);
+  const std::vector<bool> shown = shown_ranks(input.ranks, groups, config);
+  if (std::find(shown.begin(), shown.end(), true) == shown.end())
+    throw FatalError(ExitCode::bad_request,
+                     "--timeline-json has no rank to show (" +
+                         std::string(config.ranks.empty() ? "every model replica lacks a rank) see --incomplete-groups"
+                                                          : "no trace of the ranks asked for) see --timeline-ranks"));
+  const std::vector<std::int64_t> origin_ns = origins(input, shown);
+  const bool packed = config.file.ends_with(".gz");
+  std::map<std::int32_t, GzipPiece> mine;
+  together(comm, [&] {
+    for (std::size_t trace = 0; trace < input.events.size(); ++trace) {
+      if (input.events[trace].empty()) continue;
+      const std::int32_t row = input.events[trace].front().rank_row;
+      if (shown[static_cast<std::size_t>(row)])
+        mine[row] = piece_of(timeline_text(input, trace, groups, shown, origin_ns), packed);
+    }
+  });
+  const Bytes parcel = pack(mine);
+  if (!comm.is_first()) comm.send(0, parcel);
+  std::map<std::int32_t, GzipPiece> all;
+  for (int worker = 0; comm.is_first() && worker < comm.num_workers(); ++worker) {
+    const Bytes part = worker == 0 ? parcel : comm.receive(worker);
+    for (ByteReader in(part); !in.at_end();) {
+      const auto row = in.value<std::int32_t>();
+      GzipPiece& piece = all[row];
+      piece.crc = in.value<std::uint32_t>();
+      piece.plain_bytes = in.value<std::int64_t>();
+      piece.bytes = in.text();
+    }
+  }
+  together(comm, [&] {
+    if (!comm.is_first()) return;
+    std::vector<GzipPiece> pieces{piece_of(head(input, groups, shown, origin_ns), packed)};
+    for (auto& [row, piece] : all) pieces.push_back(std::move(piece));
+    // The list ends with an event of its own, since every other is followed by a comma.
+    pieces.push_back(piece_of("{\"ph\":\"M\",\"name\":\"trace_end\",\"pid\":0,\"args\":{}}\n]}\n", packed));
+    std::string text;
+    if (packed)
+      text = gzip_file_text(pieces);
+    else
+      for (const GzipPiece& piece : pieces) text += piece.bytes;
+    write_file(config.file, text);
+  });
+}
+
+}  // namespace ccl

@@ -1,0 +1,45 @@
+// The timeline for people who want to look (--timeline-json): one Chrome trace (JSON, gzip if the name ends in .gz) for
+// Perfetto or chrome://tracing. In: classified events of this worker's ranks, verdicts of their collectives; out: a
+// process per rank, sorted by model replica, pipeline and stage, a track per kind of work, arrows from the rank that
+// arrived last. Every worker writes the text of its ranks; worker 0 joins them in the order of /ranks.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "config.hpp"
+#include "core/intervals.hpp"
+#include "exchange/event_rows.hpp"
+#include "exchange/groups.hpp"
+#include "exchange/model_groups.hpp"
+#include "exchange/ranks.hpp"
+#include "exchange/records.hpp"
+
+namespace ccl {
+
+struct TimelineInput {
+  const Config& config;
+  const Workload& workload;
+  const Ranks& ranks;
+  const Groups& groups;
+  const ClockModel& clock;
+  const std::vector<std::vector<EventRow>>& events;  // by local trace
+  const std::vector<Interval>& windows;              // by local trace, trace clock
+  const std::vector<CollectiveRecord>& records;      // of this worker
+  const std::vector<RecordVerdict>& verdicts;        // parallel to records
+  const StringTable& strings;
+};
+
+/// Collective. Throws FatalError(bad_request) if no rank is left to show, (runtime_failure) if the file cannot be
+/// written; then none is left behind. Cost: the compressed text of all ranks on worker 0.
+void write_timeline(const TimelineInput& input, const Comm& comm);
+
+/// Which rows of /ranks are shown: chosen by --timeline-ranks, and of whole model replicas unless told otherwise.
+std::vector<bool> shown_ranks(const Ranks& ranks, const ModelGroups& groups, const TimelineExportConfig& config);
+
+/// The events of one trace as JSON objects, each followed by a comma and a line end. origin_ns: what time 0 is on the
+/// corrected clock, by row of /ranks. shown: as above.
+std::string timeline_text(const TimelineInput& input, std::size_t trace, const ModelGroups& groups,
+                          const std::vector<bool>& shown, const std::vector<std::int64_t>& origin_ns);
+
+}  // namespace ccl
