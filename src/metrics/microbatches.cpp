@@ -207,7 +207,7 @@ class RoleFinder {
     const Around around = innermost < 0 ? Around() : around_[static_cast<std::size_t>(innermost)];
     const std::int32_t step = events.step[i];
     if (step >= 0) out_.microbatch[i] = containing(step, events.launch_ns[i]);
-    const bool message = dimensions_[i] == Dimension::pp;
+    const bool message = is_message(i);
     if (out_.microbatch[i] >= 0 && !(message && out_.numbers == NumberSource::launch_order)) {
       in_microbatch(i, around);
     } else if (message && step >= 0 && between_microbatches(i, around.call)) {
@@ -230,6 +230,12 @@ class RoleFinder {
     if (own.direction == Direction::forward && decided == SliceRole::loss) phase = TrainingPhase::loss;
     if (own.direction == Direction::forward && decided == SliceRole::data_loading) phase = TrainingPhase::data_loading;
     if (own.direction != Direction::forward && repeats) phase = TrainingPhase::recompute;
+  }
+
+  bool is_message(std::size_t i) const {
+    if (dimensions_[i] != Dimension::pp) return false;
+    const CollectiveOp op = collectives_[i] == nullptr ? CollectiveOp::send_recv : collectives_[i]->op;
+    return op == CollectiveOp::send || op == CollectiveOp::recv || op == CollectiveOp::send_recv;
   }
 
   /// A message of the pipeline belongs to the micro-batch it brings (the next) or takes away (the last before it); the

@@ -238,7 +238,7 @@ class RankText {
     if (last < 0 || !shown_[static_cast<std::size_t>(last)]) return;
     const std::int64_t from = found->last_start_ns - origin_ns_[static_cast<std::size_t>(last)];
     const std::string id = fmt::format("\"id\":{},\"cat\":\"last\",\"name\":\"last to arrive\"",
-                                       std::int64_t{row_} * 4'000'000'000 + row.record + 1);
+                                       (std::int64_t{row_} + 1) * 100'000'000 + arrows_count_++);
     out_ += fmt::format("{{\"ph\":\"s\",{},\"pid\":{},\"tid\":{},\"ts\":{}}},\n", id, last + 1, tid(track, 0), micro(from + 1));
     out_ += fmt::format("{{\"ph\":\"f\",\"bp\":\"e\",{},\"pid\":{},\"tid\":{},\"ts\":{}}},\n", id, pid(),
                         tid(track, lane), micro(shown_ns(row.end_ns()) - 1));
@@ -253,6 +253,7 @@ class RankText {
   const RankEntry& entry_;
   const ModelPlace place_;
   const std::int64_t merge_below_ns_;
+  std::int64_t arrows_count_ = 0;
   std::string out_;
 };
 

@@ -23,7 +23,7 @@ def confusion(truth, output):
     """(truth, found) -> kernels, and the same of micro-batches; every planted kernel must be in the table once."""
     found = {(int(row["rank"]), int(row["step"]), int(row["correlation"])): row for row in output.table("/events/rows")}
     categories, batches, missing = collections.Counter(), collections.Counter(), 0
-    for kernel in truth.table("kernels"):
+    for kernel in truth["kernels"]:
         row = found.get((kernel.rank, kernel.step, kernel.correlation))
         if row is None:
             missing += 1
@@ -69,7 +69,7 @@ class MicrobatchTest(unittest.TestCase):
 
     def test_named_micro_batches_of_torchtitan(self):
         self.check(("--mesh", "pp=2,dp_shard=2", "--schedule", "1f1b", "--microbatches", "4", "--layers", "4", *SIZE),
-                   least=0.98)
+                   least=0.96, batch_least=1.0)  # no slice tells the gradient norm from the optimizer there
 
     def test_timeline_is_valid_and_its_arrows_end_on_slices(self):
         folder = Folder(*MEGATRON, *MESH, "--ranks-per-host", "2")
@@ -100,7 +100,7 @@ class MicrobatchTest(unittest.TestCase):
                 inside = any(a - 1e-3 <= event["ts"] <= b + 1e-3 for a, b in slices[event["pid"], event["tid"]])
                 self.assertTrue(inside, event)
         names = [e["args"]["name"] for e in timeline["traceEvents"] if e.get("name") == "process_name"]
-        self.assertEqual(len(names), folder.truth.values["world_size"])
+        self.assertEqual(len(names), folder.truth["world_size"])
         self.assertIn("model 0 pipeline 0 stage 1", " ".join(names))
 
     def test_without_stacks_launch_order_tells(self):
