@@ -1,7 +1,7 @@
 // microbatch: how long forward and backward of each micro-batch take, and what of it is communication.
 // Definition: micro-batches, phases and categories of microbatches.hpp. Per (step, rank, device, micro-batch, category):
 // hull = last end - first start, union, sum of durations. Per direction of a micro-batch: wall = hull of compute and of
-// communication other than dp's and pp's; overlap = len(C & K). Merge: keys are disjoint.
+// tp, ep and cp communication; overlap = len(C & K). Merge: keys are disjoint.
 #include <array>
 #include <map>
 
@@ -17,7 +17,8 @@ bool is_communication(Category category) {
 }
 
 bool is_inner_communication(Category category) {
-  return is_communication(category) && category != Category::dp_communication && category != Category::pp_communication;
+  return category == Category::tp_communication || category == Category::ep_communication ||
+         category == Category::cp_communication;
 }
 
 struct Collected {
@@ -36,9 +37,10 @@ struct Microbatch {
             .question = "How long do forward and backward of a micro-batch take, and how much of that is communication?",
             .definition =
                 "Median over ranks, steps, micro-batches and virtual stages of the span (first start to last end) of "
-                "compute and of communication other than dp's and pp's, by direction. Micro-batches are slices of "
-                "configs/megatron.yaml and torchtitan.yaml; without any, stretches of launches between forward and "
-                "backward threads and pipeline messages. Numbers come from names, else from the order of the schedule.",
+                "compute and of tensor, expert and context parallel communication, by direction. Micro-batches are "
+                "slices of configs/megatron.yaml and torchtitan.yaml; without any, stretches of launches between "
+                "forward and backward threads and pipeline messages. Numbers come from names, else from the order of "
+                "the schedule.",
             .needs = "CPU annotations, Python functions or autograd operators; launches",
             .section = PageSection::further,
             .aliases = {},

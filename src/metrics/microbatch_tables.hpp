@@ -57,7 +57,7 @@ struct MicroBatchPhaseRow {
     all.push_back(column("wall_ns", &Row::wall_ns, "ns", "first start to last end of compute and communication"));
     all.push_back(column("compute_ns", &Row::compute_ns, "ns", "union of compute kernels"));
     all.push_back(column("communication_ns", &Row::communication_ns, "ns",
-                         "union of communication other than dp's and pp's"));
+                         "union of tensor, expert and context parallel communication"));
     all.push_back(column("overlap_ns", &Row::overlap_ns, "ns", "part of it under compute"));
     all.push_back(column("recompute_ns", &Row::recompute_ns, "ns", "union of recomputing kernels, part of compute_ns"));
     all.push_back(derived<Row>("compute_ratio", "", "compute_ns / wall_ns", [](const Row& row) {
