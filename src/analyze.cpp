@@ -97,13 +97,12 @@ struct TraceUse {
       local.records.insert(local.records.end(), records.begin(), records.end());
     }
     local.first_record.push_back(local.records.size());
-    if (keep_events)
-      local.events.push_back(
-          event_rows(trace, event_roles(trace, context.classifier, context.workload), context.strings));
-    if (keep_events)
-      local.windows.push_back(config.window_start.empty() && config.window_end.empty()
-                                  ? Interval{INT64_MIN, INT64_MAX}
-                                  : stage_window(trace, config, context.classifier).time);
+    if (keep_events) {
+      const bool whole = config.window_start.empty() && config.window_end.empty();
+      local.events.push_back(event_rows(trace, views.roles(context.workload), context.strings));
+      local.windows.push_back(whole ? Interval{INT64_MIN, INT64_MAX}
+                                    : stage_window(trace, config, context.classifier).time);
+    }
     for (const auto& metric : metrics) metric->local(trace, context);
   }
 };

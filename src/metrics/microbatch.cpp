@@ -8,6 +8,7 @@
 #include "core/statistics.hpp"
 #include "metrics/busy.hpp"
 #include "metrics/microbatch_tables.hpp"
+#include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
@@ -50,7 +51,7 @@ struct Microbatch {
   using Tables = RowTables<MicroBatchRow, MicroBatchPhaseRow, MicroBatchOverlapRow, MicroBatchEvidenceRow>;
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
-    const EventRoles roles = event_roles(trace, context.classifier, context.workload);
+    const EventRoles& roles = context.views->roles(context.workload);
     if (!roles.known) return;
     const std::vector<std::size_t> device_of_lane = device_rows(trace);
     add_rows(trace, roles, device_of_lane, out);

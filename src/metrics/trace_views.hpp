@@ -1,10 +1,11 @@
 // What several metrics need of the trace that is in memory: merged busy lists, the CPU slices around each launch, the
-// phase of each event. Made when the first metric asks, gone with the trace. Local stage.
+// phase of each event and what it is for. Made when the first metric asks, gone with the trace. Local stage.
 #pragma once
 #include <optional>
 
 #include "core/launch_context.hpp"
 #include "metrics/busy.hpp"
+#include "metrics/microbatches.hpp"
 #include "metrics/phases.hpp"
 
 namespace ccl {
@@ -18,6 +19,10 @@ class TraceViews {
   const LaunchContext& launches() { return made(launches_, [&] { return launch_context(trace_); }); }
   const SliceRules& rules() { return made(rules_, [&] { return SliceRules(trace_, classifier_); }); }
   const TracePhases& phases() { return made(phases_, [&] { return trace_phases(trace_, launches(), rules()); }); }
+  /// workload: the same in every call.
+  const EventRoles& roles(const Workload& workload) {
+    return made(roles_, [&] { return event_roles(trace_, launches(), phases(), classifier_.training(), workload); });
+  }
 
  private:
   template <class View, class Make>
@@ -32,6 +37,7 @@ class TraceViews {
   std::optional<LaunchContext> launches_;
   std::optional<SliceRules> rules_;
   std::optional<TracePhases> phases_;
+  std::optional<EventRoles> roles_;
 };
 
 }  // namespace ccl

@@ -37,6 +37,7 @@ SmallRun synthetic_run() {
       const std::int64_t t = step * 10000;
       builder.step(step, t, t + 9000);
       builder.slice(SliceKind::user_annotation, "FSDP::all_gather (layers.1)", t + 150, t + 300);
+      builder.slice(SliceKind::user_annotation, "Forward 0", t, t + 4500);
       builder.slice(SliceKind::user_annotation, "layer01.stage2_f", t + 2900, t + 3100);
       builder.slice(SliceKind::user_annotation, "Optimizer.step#AdamW.step", t + 8400, t + 8900);
       builder.slice(SliceKind::user_annotation,
