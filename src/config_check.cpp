@@ -50,6 +50,9 @@ std::vector<Config> one_config_per_run(const Config& config, const std::vector<s
     for (int copy = 2; !taken.insert(word).second; ++copy) word = file_word(run) + "-" + std::to_string(copy);
     const std::string extension = file.has_extension() ? file.extension().string() : ".h5";
     one.output.hdf5 = (file.parent_path() / (file.stem().string() + "." + word + extension)).string();
+    const fs::path timeline(config.timeline_export.file);
+    if (!timeline.empty())
+      one.timeline_export.file = (timeline.parent_path() / (word + "." + timeline.filename().string())).string();
     all.push_back(one);
   }
   return all;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -82,6 +83,15 @@ Bytes pack(const std::map<std::int32_t, GzipPiece>& pieces) {
 }
 
 }  // namespace
+
+void check_timeline_place(const std::string& file) {
+  const std::filesystem::path path(file);
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  const std::string what = "--timeline-json '" + file + "' ";
+  if (std::filesystem::is_directory(path)) throw FatalError(ExitCode::bad_request, what + "(is a folder) name a file");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw FatalError(ExitCode::bad_request, what + "(no folder to write in: " + folder + ") check the path");
+}
 
 std::vector<bool> shown_ranks(const Ranks& ranks, const ModelGroups& groups, const TimelineExportConfig& config) {
   std::vector<bool> shown;

@@ -10,6 +10,7 @@
 #include "store/results.hpp"
 #include "store/run_facts.hpp"
 #include "store/run_tables.hpp"
+#include "store/timeline_export.hpp"
 #include "store/write_table.hpp"
 
 namespace ccl {
@@ -215,7 +216,9 @@ void write_own(Output& output, const Results& results, const std::vector<WorkerT
 
 void check_output(const Config& config, const Comm& comm) {
   together(comm, [&] {
-    if (comm.is_first()) OutputFile probe(config.output.hdf5);
+    if (!comm.is_first()) return;
+    OutputFile probe(config.output.hdf5);
+    if (!config.timeline_export.file.empty()) check_timeline_place(config.timeline_export.file);
   });
 }
 

@@ -42,10 +42,13 @@ def show(pairs):
 
 
 class MicrobatchTest(unittest.TestCase):
-    def check(self, options, least=1.0, analyze=(), batch_least=None):
-        folder = Folder(*options)
-        self.addCleanup(folder.remove)
-        output = folder.analyze(options=("--events", *analyze))
+    @classmethod
+    def setUpClass(cls):
+        cls.megatron = Folder(*MEGATRON, *MESH, "--ranks-per-host", "2")
+        cls.addClassCleanup(cls.megatron.remove)
+
+    def check(self, folder, least=1.0, batch_least=None):
+        output = folder.analyze(options=("--events", "--metric", "microbatch"))
         categories, batches, missing = confusion(folder.truth, output)
         if WHOLE:
             print(f"\ncategory right {share_right(categories):.4%} of {sum(categories.values())}\n{show(categories)}")
@@ -54,10 +57,10 @@ class MicrobatchTest(unittest.TestCase):
         self.assertGreater(sum(categories.values()), 100)
         self.assertGreaterEqual(share_right(categories), least, show(categories))
         self.assertGreaterEqual(share_right(batches), batch_least or least, show(batches))
-        return folder, output
+        return output
 
     def test_interleaved_megatron_with_recompute_and_experts(self):
-        _, output = self.check((*MEGATRON, *MESH))
+        output = self.check(self.megatron)
         rows = list(output.table("/metrics/microbatch/by_phase"))
         self.assertEqual({row["number_source"] for row in rows}, {"interleaved_order"})
         self.assertEqual({int(row["chunk"]) for row in rows}, {0, 1})
@@ -68,15 +71,16 @@ class MicrobatchTest(unittest.TestCase):
         self.assertEqual(order, sorted(order))
 
     def test_named_micro_batches_of_torchtitan(self):
-        self.check(("--mesh", "pp=2,dp_shard=2", "--schedule", "1f1b", "--microbatches", "4", "--layers", "4", *SIZE),
-                   least=0.96, batch_least=1.0)  # no slice tells the gradient norm from the optimizer there
+        folder = Folder("--mesh", "pp=2,dp_shard=2", "--schedule", "1f1b", "--microbatches", "4", "--layers", "4", *SIZE)
+        self.addCleanup(folder.remove)
+        # No slice tells the gradient norm from the optimizer there.
+        self.check(folder, least=0.96, batch_least=1.0)
 
     def test_timeline_is_valid_and_its_arrows_end_on_slices(self):
-        folder = Folder(*MEGATRON, *MESH, "--ranks-per-host", "2")
-        self.addCleanup(folder.remove)
+        folder = self.megatron
         one, three = os.path.join(folder.path, "t1.json.gz"), os.path.join(folder.path, "t3.json.gz")
-        folder.analyze(options=("--timeline-json", one))
-        folder.analyze(workers=3, options=("--timeline-json", three))
+        folder.analyze(options=("--timeline-json", one, "--metric", "clock"))
+        folder.analyze(workers=3, options=("--timeline-json", three, "--metric", "clock"))
         with open(one, "rb") as a, open(three, "rb") as b:
             self.assertEqual(a.read(), b.read(), "the number of workers changes nothing")
         with gzip.open(one, "rt", encoding="utf-8") as file:
@@ -104,12 +108,11 @@ class MicrobatchTest(unittest.TestCase):
         self.assertIn("model 0 pipeline 0 stage 1", " ".join(names))
 
     def test_without_stacks_launch_order_tells(self):
-        folder = Folder(*MEGATRON, *MESH)
-        self.addCleanup(folder.remove)
+        folder = self.megatron
         settings = os.path.join(folder.path, "no_stacks.yaml")
         with open(settings, "w", encoding="utf-8") as file:
             file.write(f"megatron: {{{NO_STACKS}}}\nkernels: {{slices: {{{NO_FRAMES}}}}}\n")
-        output = folder.analyze(options=("--events", "--settings", settings))
+        output = folder.analyze(options=("--events", "--metric", "microbatch", "--settings", settings))
         categories, batches, _ = confusion(folder.truth, output)
         if WHOLE:
             print(f"\nwithout stacks: category {share_right(categories):.4%}, micro-batch {share_right(batches):.4%}")
