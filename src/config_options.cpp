@@ -222,7 +222,7 @@ std::vector<Option> analysis_options() {
   ideal.get = [](const Config& c) { return Texts{c.what_if_ideal}; };
 
   return {metric, settings, bins, ideal,
-          edge("--start", "start", "window of stage_overlap, stream_roles, --timeline-json: ns, chunk or step:N",
+          edge("--start", "start", "window of stage_overlap, stream_roles, timeline: ns, chunk, step:N",
                &Config::window_start),
           edge("--end", "end", "end of that window", &Config::window_end), limit, peak, convention,
           flag_option(described("--strict", "strict", "", "exit 3 if any input was lost or unusable"),
@@ -237,13 +237,13 @@ std::vector<Option> output_options() {
                                                   "also the timeline for Perfetto or chrome://tracing; see --start")),
                                 [](Config& c) -> auto& { return c.timeline_export.file; });
   Option alignment = described("--timeline-align", "output.timeline_align", "NAME",
-                               "its clock: global (corrected, common), or individual (each rank from 0)");
+                               "its clock: global (corrected), or individual (each rank from 0)");
   alignment.set = [](Request& r, const std::string& what, const Texts& t) {
     r.config.timeline_export.alignment = to_choice(what, t.back(), {"global", "individual"});
   };
   alignment.get = [](const Config& c) { return Texts{c.timeline_export.alignment}; };
   Option merge = described("--timeline-merge-ns", "output.timeline_merge_ns", "NS",
-                           "neighbours shorter than this become one slice in it; default 1000, 0: none");
+                           "neighbours shorter than this become one slice; default 1000, 0: none");
   merge.set = [](Request& r, const std::string& what, const Texts& t) {
     r.config.timeline_export.merge_below_ns = to_integer(what, t.back(), 0, INT64_MAX);
   };

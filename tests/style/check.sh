@@ -32,7 +32,8 @@ case $rule in
     { texts | grep -E '\.(cpp|hpp)$' | grep -vE '^src/store/hdf5_[a-z]+\.cpp$' | xargs grep -l 'hdf5_handle\.hpp"' || true; } |
       fail_on "HDF5 handles are used outside src/store/hdf5_*.cpp" ;;
   files_are_short)
-    texts | while read -r file; do
+    # The page of the metrics is generated from their own texts.
+    texts | grep -vxF src/metrics/README.md | while read -r file; do
       lines=$(wc -l <"$file")
       [ "$lines" -le 400 ] || echo "$file: $lines lines"
     done | fail_on "more than 400 lines" ;;
