@@ -29,6 +29,24 @@ struct BusyTrace {
   }
 };
 
+/// One device in one step that has GPU events there.
+struct StepBusy {
+  const Step& step;
+  std::int32_t device;
+  const DeviceWindow& window;
+  const BusyLists& lists;
+  /// gap + GPU window: what shares of the step divide by.
+  std::int64_t period_ns() const { return window.gap_ns + lists.window.length_ns(); }
+};
+/// Calls use(StepBusy) by step, then device.
+template <class Use>
+void for_each_step(const RankTrace& trace, const BusyTrace& busy, Use use) {
+  for (std::size_t s = 0; s < trace.steps.size(); ++s)
+    for (std::size_t d = 0; d < trace.devices.size(); ++d)
+      if (const BusyLists& lists = busy.step(s, d); !lists.empty())
+        use(StepBusy{trace.steps[s], trace.devices[d], trace.steps[s].devices[d], lists});
+}
+
 /// One pass over the events. Memory: ≤ 32 bytes per event while the result lives.
 BusyTrace busy_lists(const RankTrace& trace);
 

@@ -113,17 +113,14 @@ struct CommCompOverlap {
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
     const BusyTrace& busy = context.views->busy();
-    for (std::size_t s = 0; s < trace.steps.size(); ++s)
-      for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-        const BusyLists& lists = busy.step(s, d);
-        if (lists.empty()) continue;
-        Row row;
-        row.step.step = trace.steps[s].number;
-        row.device = trace.devices[d];
-        row.gap_ns = trace.steps[s].devices[d].gap_ns;
-        row.budget = lists.whole_budget();
-        out.of<Row>().push_back(row);
-      }
+    for_each_step(trace, busy, [&](const StepBusy& at) {
+      Row row;
+      row.step.step = at.step.number;
+      row.device = at.device;
+      row.gap_ns = at.window.gap_ns;
+      row.budget = at.lists.whole_budget();
+      out.of<Row>().push_back(row);
+    });
     for (std::size_t d = 0; d < trace.devices.size(); ++d) {
       const BusyLists& lists = busy.whole[d];
       Whole row;

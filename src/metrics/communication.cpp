@@ -35,17 +35,14 @@ struct Communication {
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
     const BusyTrace& busy = context.views->busy();
-    for (std::size_t s = 0; s < trace.steps.size(); ++s)
-      for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-        const BusyLists& lists = busy.step(s, d);
-        if (lists.empty()) continue;
-        const Budget budget = lists.whole_budget();
-        Row row;
-        row.step.step = trace.steps[s].number;
-        row.period_ns = trace.steps[s].devices[d].gap_ns + budget.window_ns;
-        row.busy = {budget.communication_ns, budget.exposed_ns};
-        out.of<Row>().push_back(row);
-      }
+    for_each_step(trace, busy, [&](const StepBusy& at) {
+      const Budget budget = at.lists.whole_budget();
+      Row row;
+      row.step.step = at.step.number;
+      row.period_ns = at.period_ns();
+      row.busy = {budget.communication_ns, budget.exposed_ns};
+      out.of<Row>().push_back(row);
+    });
     std::map<std::tuple<std::size_t, std::size_t, CollectiveOp>, Intervals> parts;
     const std::vector<std::size_t> device_of_lane = device_rows(trace);
     for_each_communication(trace, [&](std::size_t event, const Collective* collective) {

@@ -73,15 +73,13 @@ struct GpuUtilization {
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
     const BusyTrace& busy = context.views->busy();
+    for_each_step(trace, busy, [&](const StepBusy& at) {
+      Row row;
+      row.step.step = at.step.number;
+      fill(row, at.lists, at.device, at.window.gap_ns);
+      out.of<Row>().push_back(row);
+    });
     for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-      for (std::size_t s = 0; s < trace.steps.size(); ++s) {
-        const BusyLists& lists = busy.step(s, d);
-        if (lists.empty()) continue;
-        Row row;
-        row.step.step = trace.steps[s].number;
-        fill(row, lists, trace.devices[d], trace.steps[s].devices[d].gap_ns);
-        out.of<Row>().push_back(row);
-      }
       Whole whole;
       fill(whole, busy.whole[d], trace.devices[d], 0);
       out.of<Whole>().push_back(whole);

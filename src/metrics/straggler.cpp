@@ -57,17 +57,13 @@ struct Straggler {
   using Tables = RowTables<Row>;
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
-    const BusyTrace& busy = context.views->busy();
-    for (std::size_t s = 0; s < trace.steps.size(); ++s)
-      for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-        const BusyLists& lists = busy.step(s, d);
-        if (lists.empty()) continue;
-        Row row;
-        row.step.step = trace.steps[s].number;
-        row.compute_only_ns = length_ns(lists.compute) - overlap_ns(lists.compute, lists.communication);
-        row.period_ns = trace.steps[s].devices[d].gap_ns + lists.window.length_ns();
-        out.of<Row>().push_back(row);
-      }
+    for_each_step(trace, context.views->busy(), [&](const StepBusy& at) {
+      Row row;
+      row.step.step = at.step.number;
+      row.compute_only_ns = length_ns(at.lists.compute) - overlap_ns(at.lists.compute, at.lists.communication);
+      row.period_ns = at.period_ns();
+      out.of<Row>().push_back(row);
+    });
   }
 
   static void closing(const ClosingRank& rank, const ClosingContext&, Tables& out) {

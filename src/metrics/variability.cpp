@@ -42,18 +42,14 @@ struct Variability {
   using Tables = RowTables<Row>;
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
-    const BusyTrace& busy = context.views->busy();
-    for (std::size_t s = 0; s < trace.steps.size(); ++s)
-      for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-        const BusyLists& lists = busy.step(s, d);
-        if (lists.empty()) continue;
-        Row row;
-        row.step.step = trace.steps[s].number;
-        row.device = trace.devices[d];
-        row.period_ns = trace.steps[s].devices[d].gap_ns + lists.window.length_ns();
-        row.compute_ns = length_ns(lists.compute);
-        out.of<Row>().push_back(row);
-      }
+    for_each_step(trace, context.views->busy(), [&](const StepBusy& at) {
+      Row row;
+      row.step.step = at.step.number;
+      row.device = at.device;
+      row.period_ns = at.period_ns();
+      row.compute_ns = length_ns(at.lists.compute);
+      out.of<Row>().push_back(row);
+    });
   }
 
   static void report(const Tables& tables, const ReportContext&, Report& out) {
