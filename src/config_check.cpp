@@ -20,22 +20,27 @@ std::string file_word(std::string name) {
   return name.empty() || name == "." ? "run" : name;
 }
 
-}  // namespace
-
-void check_output_place(const OutputConfig& output) {
-  const fs::path file(output.hdf5);
+void check_file_place(const std::string& what, const fs::path& file, const std::string& suggestion) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  const std::string what = "output " + output.hdf5;
   std::error_code error;
-  if (output.hdf5.empty()) throw bad_request("output", "the name is empty", "Use -o FILE.");
   if (!fs::exists(folder, error)) throw bad_request(what, "there is no folder " + folder.string());
   if (!fs::is_directory(folder, error)) throw bad_request(what, folder.string() + " is not a folder");
-  if (fs::is_directory(file, error)) throw bad_request(what, "is a folder", "Use -o FILE.");
+  if (fs::is_directory(file, error)) throw bad_request(what, "is a folder", suggestion);
   if (access(folder.c_str(), W_OK | X_OK) != 0)
-    throw bad_request(what, "no permission to write in " + folder.string(), "Use -o FILE.");
-  const fs::path reports(output.report_dir);
+    throw bad_request(what, "no permission to write in " + folder.string(), suggestion);
+}
+
+}  // namespace
+
+void check_output_place(const Config& config) {
+  if (config.output.hdf5.empty()) throw bad_request("output", "the name is empty", "Use -o FILE.");
+  check_file_place("output " + config.output.hdf5, config.output.hdf5, "Use -o FILE.");
+  const std::string& timeline = config.timeline_export.file;
+  if (!timeline.empty()) check_file_place("--timeline-json " + timeline, timeline, "Name another file.");
+  const fs::path reports(config.output.report_dir);
+  std::error_code error;
   if (!reports.empty() && fs::exists(reports, error) && !fs::is_directory(reports, error))
-    throw bad_request("--report-dir " + output.report_dir, "is not a folder");
+    throw bad_request("--report-dir " + config.output.report_dir, "is not a folder");
 }
 
 std::vector<Config> one_config_per_run(const Config& config, const std::vector<std::string>& runs) {

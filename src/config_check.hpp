@@ -7,8 +7,8 @@
 
 namespace ccl {
 
-/// Throws bad_request when the HDF5 file could not be put where it is wanted: better now than after an hour.
-void check_output_place(const OutputConfig& output);
+/// Throws bad_request when a file that is asked for could not be put where it is wanted: better now than after an hour.
+void check_output_place(const Config& config);
 
 /// One config per run, each with its own output: <stem>.<run>.h5 and <run>.<timeline>.
 std::vector<Config> one_config_per_run(const Config& config, const std::vector<std::string>& runs);

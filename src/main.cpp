@@ -103,7 +103,7 @@ ExitCode analyze_each(const Config& config, const Comm& comm) {
 
 ExitCode analyze(const Config& config, const Comm& comm) {
   together(comm, [&] {
-    if (comm.is_first()) check_output_place(config.output);
+    if (comm.is_first()) check_output_place(config);
   });
   if (config.input.each_run) return analyze_each(config, comm);
   std::string text;

@@ -5,15 +5,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <random>
 
 #include "store/hdf5_handle.hpp"
 #include "store/plain_text.hpp"
+#include "store/text_file.hpp"
 
 namespace ccl {
 namespace {
@@ -24,13 +23,6 @@ using hdf5::Handle;
 std::string folder_of(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   return parent.empty() ? "." : parent.string();
-}
-
-std::string temporary_name(const std::string& target) {
-  std::random_device random;
-  std::array<char, 17> suffix{};
-  std::snprintf(suffix.data(), suffix.size(), "%08x%08x", random(), random());
-  return target + ".tmp." + suffix.data();
 }
 
 void sync_to_disk(const std::string& path, const std::string& target) {

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "core/statistics.hpp"
 #include "metrics/format.hpp"
 #include "store/plain_text.hpp"
 #include "store/run_facts.hpp"
+#include "store/text_file.hpp"
 
 namespace ccl {
 namespace {
@@ -246,10 +246,7 @@ std::string write_text_report(const Results& results, std::time_t now) {
   fs::path path = folder / name;
   for (int copy = 2; fs::exists(path, error); ++copy)
     path = folder / (name.stem().string() + "-" + std::to_string(copy) + ".txt");
-  std::ofstream out(path, std::ios::binary);
-  out << text_report(results, now);
-  out.close();
-  if (!out) throw FatalError(ExitCode::runtime_failure, "text report " + path.string() + " (cannot be written)");
+  write_text_file("text report", path.string(), text_report(results, now));
   return path.string();
 }
 

@@ -1,16 +1,12 @@
 #include "store/timeline_export.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "core/problems.hpp"
 #include "store/gzip_pieces.hpp"
 #include "store/json_text.hpp"
+#include "store/text_file.hpp"
 
 namespace ccl {
 namespace {
@@ -56,17 +52,6 @@ std::string head(const TimelineInput& input, const ModelGroups& groups, const st
   return "{\"displayTimeUnit\":\"ms\",\"otherData\":" + other.take() + ",\"traceEvents\":[\n";
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + "." + std::to_string(::getpid()) + ".part";
-  std::ofstream out(temporary, std::ios::binary);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.close();
-  if (out && std::rename(temporary.c_str(), path.c_str()) == 0) return;
-  std::remove(temporary.c_str());
-  throw FatalError(ExitCode::runtime_failure,
-                   "timeline '" + path + "' could not be written (no such folder, or no room) See --timeline-json.");
-}
-
 GzipPiece piece_of(const std::string& text, bool packed) {
   return packed ? gzip_piece(text) : GzipPiece{text, 0, static_cast<std::int64_t>(text.size())};
 }
@@ -83,15 +68,6 @@ Bytes pack(const std::map<std::int32_t, GzipPiece>& pieces) {
 }
 
 }  // namespace
-
-void check_timeline_place(const std::string& file) {
-  const std::filesystem::path path(file);
-  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  const std::string what = "--timeline-json '" + file + "' ";
-  if (std::filesystem::is_directory(path)) throw FatalError(ExitCode::bad_request, what + "(is a folder) name a file");
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    throw FatalError(ExitCode::bad_request, what + "(no folder to write in: " + folder + ") check the path");
-}
 
 std::vector<bool> shown_ranks(const Ranks& ranks, const ModelGroups& groups, const TimelineExportConfig& config) {
   std::vector<bool> shown;
@@ -150,7 +126,7 @@ void write_timeline(const TimelineInput& input, const Comm& comm) {
       text = gzip_file_text(pieces);
     else
       for (const GzipPiece& piece : pieces) text += piece.bytes;
-    write_file(config.file, text);
+    write_text_file("timeline", config.file, text);
   });
 }
 

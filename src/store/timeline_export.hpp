@@ -34,9 +34,6 @@ struct TimelineInput {
 /// written; then none is left behind. Cost: the compressed text of all ranks on worker 0.
 void write_timeline(const TimelineInput& input, const Comm& comm);
 
-/// Throws FatalError(bad_request) if the file could not be put where it is wanted: better now than after an hour.
-void check_timeline_place(const std::string& file);
-
 /// Which rows of /ranks are shown: chosen by --timeline-ranks, and of whole model replicas unless told otherwise.
 std::vector<bool> shown_ranks(const Ranks& ranks, const ModelGroups& groups, const TimelineExportConfig& config);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "store/json_text.hpp"
 #include "store/timeline_export.hpp"
 
 namespace ccl {
@@ -30,21 +31,10 @@ int track_of(const EventRow& row) {
   return memory;
 }
 
-/// Text between quotes, cut to a length that reads well.
+/// Between quotes, cut to a length that reads well. Half a character at the cut is no UTF-8 and becomes U+FFFD.
 std::string quoted(std::string_view text) {
   constexpr std::size_t most = 120;
-  std::size_t end = std::min(text.size(), most);
-  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  std::string out = "\"";
-  for (const char c : text.substr(0, end)) {
-    if (c == '"' || c == '\\')
-      out += {'\\', c};
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += ' ';
-    else
-      out += c;
-  }
-  return out + "\"";
+  return JsonText().text(text.substr(0, most)).take();
 }
 
 /// ns as the microseconds of a Chrome trace.

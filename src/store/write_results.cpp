@@ -216,9 +216,7 @@ void write_own(Output& output, const Results& results, const std::vector<WorkerT
 
 void check_output(const Config& config, const Comm& comm) {
   together(comm, [&] {
-    if (!comm.is_first()) return;
-    OutputFile probe(config.output.hdf5);
-    if (!config.timeline_export.file.empty()) check_timeline_place(config.timeline_export.file);
+    if (comm.is_first()) OutputFile probe(config.output.hdf5);
   });
 }
 

@@ -9,11 +9,12 @@
 namespace ccl {
 namespace {
 
-std::string refusal(const std::string& hdf5) {
-  OutputConfig output;
-  output.hdf5 = hdf5;
+std::string refusal(const std::string& hdf5, const std::string& timeline = "") {
+  Config config;
+  config.output.hdf5 = hdf5;
+  config.timeline_export.file = timeline;
   try {
-    check_output_place(output);
+    check_output_place(config);
   } catch (const FatalError& error) {
     return error.what();
   }
@@ -27,6 +28,10 @@ TEST(OutputPlace, IsCheckedBeforeAnyTraceIsRead) {
   EXPECT_THAT(refusal(folder.path()), ::testing::HasSubstr("is a folder"));
   EXPECT_THAT(refusal(folder.write("f", "") + "/x.h5"), ::testing::HasSubstr("is not a folder"));
   EXPECT_THAT(refusal(""), ::testing::HasSubstr("the name is empty"));
+  EXPECT_EQ(refusal(folder.path("x.h5"), folder.path("t.json.gz")), "accepted");
+  EXPECT_THAT(refusal(folder.path("x.h5"), folder.path("no/t.json")),
+              ::testing::AllOf(::testing::HasSubstr("--timeline-json"), ::testing::HasSubstr("there is no folder")));
+  EXPECT_THAT(refusal(folder.path("x.h5"), folder.path()), ::testing::HasSubstr("is a folder"));
 }
 
 TEST(EachRun, HasAnOutputOfItsOwn) {

@@ -76,6 +76,14 @@ class MicrobatchTest(unittest.TestCase):
         # No slice tells the gradient norm from the optimizer there.
         self.check(folder, least=0.96, batch_least=1.0)
 
+    def test_timeline_is_valid_where_names_are_not(self):
+        folder = Folder("--mesh", "dp_shard=2", "--fault", "bad_bytes:rank=1,events=40", *SIZE)
+        self.addCleanup(folder.remove)
+        path = os.path.join(folder.path, "timeline.json")
+        folder.analyze(options=("--timeline-json", path, "--metric", "clock"))
+        with open(path, encoding="utf-8", errors="strict") as file:
+            self.assertGreater(len(json.load(file)["traceEvents"]), 50)
+
     def test_timeline_is_valid_and_its_arrows_end_on_slices(self):
         folder = self.megatron
         one, three = os.path.join(folder.path, "t1.json.gz"), os.path.join(folder.path, "t3.json.gz")
