@@ -16,6 +16,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/tables.hpp"
+#include "exchange/graph.hpp"
 #include "exchange/record_context.hpp"
 #include "metrics/all_metrics.hpp"
 #include "metrics/trace_views.hpp"
@@ -86,6 +87,9 @@ class SmallRun {
       metrics.push_back(std::move(start_metrics({name}).front()));
       work(*metrics.back(), worker, owner, shares[worker], all, strings);
     }
+    if (metrics.front()->info().needs_chains)
+      for (const StepGraph& graph : graphs(all, strings))
+        metrics[deal()]->graph(graph, {config, workload, ranks, groups, clock, strings});
     for (const MemorySnapshot& snapshot : snapshots_)
       metrics[deal()]->snapshot(snapshot, {config, workload, classifier_, strings});
     // As in the merge tree: neighbours first, then the results of neighbours.
@@ -176,6 +180,32 @@ class SmallRun {
       metric.closing({static_cast<std::int32_t>(i), ranks.entries[i], segments, own, verdicts}, context);
     }
     for (ResultMatrix& matrix : metric.take_matrices()) matrices.push_back(std::move(matrix));
+  }
+
+  /// One graph per step over all ranks, as the step's owner gets them.
+  std::vector<StepGraph> graphs(const MatchedCollectives& all, StringTable& strings) const {
+    std::vector<RankChain> chains;
+    std::vector<CollectiveRecord> own;
+    Matched matched{all, clock, {}};
+    std::vector<std::size_t> first_record;
+    for (std::size_t i = 0; i < traces_.size(); ++i) {
+      first_record.push_back(own.size());
+      RankChain chain{static_cast<std::int32_t>(i), chain_of(traces_[i], strings), {}, own.size()};
+      for (const Step& step : traces_[i].steps) chain.step_numbers.push_back(step.number);
+      chains.push_back(std::move(chain));
+      for (const CollectiveRecord& record : records(i)) own.push_back(record);
+    }
+    for (MatchedMember& member : matched.mine.members)
+      member.local += static_cast<std::uint32_t>(first_record[static_cast<std::size_t>(member.rank_row)]);
+    int argc = 0;
+    char** argv = nullptr;
+    const Comm alone(argc, argv);
+    std::int64_t bytes_sent = 0;
+    std::vector<StepGraph> out;
+    for (std::vector<GraphOp>& ops :
+         gather_graph_ops(std::move(chains), own, matched, ranks, groups, alone, bytes_sent))
+      out.push_back(link_graph(std::move(ops)));
+    return out;
   }
 
   static std::vector<RankSegments> segments_of(const RankTrace& trace) {
