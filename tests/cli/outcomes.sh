@@ -4,19 +4,7 @@
 set -u
 program=$1 synth=$2
 launcher=("${@:3}" 2)
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-failures=0
-
-expect() {  # expect WHAT CONDITION...
-  local what=$1
-  shift
-  "$@" && return
-  echo "FAILED: $what"
-  sed 's/^/    /' out err
-  failures=$((failures + 1))
-}
+source "$(dirname "${BASH_SOURCE[0]}")/../support/expect.sh"
 # run CODE ARGUMENT...
 run() {
   local wanted=$1 code=0
@@ -24,8 +12,6 @@ run() {
   timeout 60 "${launcher[@]}" "$program" "$@" >out 2>err </dev/null || code=$?
   expect "exit $code instead of $wanted: $*" [ "$code" = "$wanted" ]
 }
-says() { grep -qE -- "$2" "$1"; }
-silent_about() { ! grep -qE -- "$2" "$1"; }
 
 "$synth" --preset tiny --seed 1 -o set >out 2>err || exit 1
 mkdir runs cut
@@ -81,5 +67,4 @@ expect "a JSON list of runs" says out '^\[\{.*'
 hashes=$(for file in runs.second.h5 one.h5; do timeout 20 "$program" --content-hash $file; done | sort -u | wc -l)
 expect "--run and --each-run say the same of a run" [ "$hashes" = 1 ]
 expect "nothing half-written stays" [ -z "$(find . -name '*.tmp*')" ]
-[ "$failures" = 0 ] && echo "all outcomes as they should be"
-exit $((failures > 0))
+conclude "all outcomes as they should be"

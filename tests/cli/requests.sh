@@ -6,16 +6,7 @@ set -u
 program=$1 workers=$2
 launcher=()
 [ $# -le 2 ] || launcher=("${@:3}" "$workers")
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-failures=0
-
-complain() {
-  echo "FAILED: $*"
-  sed 's/^/    /' out err
-  failures=$((failures + 1))
-}
+source "$(dirname "${BASH_SOURCE[0]}")/../support/expect.sh"
 
 # refused TEXT ARGUMENT...: TEXT must be in the one line
 refused() {
@@ -65,5 +56,4 @@ else
   timeout 20 "${launcher[@]}" "$program" --version >out 2>err </dev/null || complain "--version under a launcher"
   [ "$(wc -l <out)" = 1 ] || complain "one worker answers for all: --version"
 fi
-[ "$failures" = 0 ] && echo "all requests were refused as they should"
-exit $((failures > 0))
+conclude "all requests were refused as they should"

@@ -90,10 +90,10 @@ def path_by_rank(ops):
 
 def replay(ops, run, gap, begin):
     """Ends of a fixed point: each operation after what it waits for, collectives after their last member."""
-    start, end, todo = {}, {}, list(ops)
-    while todo:
+    start, end, waiting = {}, {}, list(ops)
+    while waiting:
         left = []
-        for op in todo:
+        for op in waiting:
             if op not in start and all(before in end for before in op.before):
                 start[op] = max((end[before] for before in op.before), default=begin) + gap[op]
             if op in start and all(member in start for member in op.members):
@@ -101,7 +101,7 @@ def replay(ops, run, gap, begin):
                 end[op] = (last if len(op.members) > 1 else start[op]) + run[op]
             else:
                 left.append(op)
-        todo = left
+        waiting = left
     return max(end.values()) - begin
 
 

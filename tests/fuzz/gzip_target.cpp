@@ -1,27 +1,12 @@
 // Compressed traces with both inflaters, the text of which is anything.
-#include <zlib.h>
-
 #include "kineto_text.hpp"
 #include "parse/byte_source.hpp"
 #include "scratch_file.hpp"
+#include "support/gzip_text.hpp"
 #include "target.hpp"
 
 namespace ccl::fuzz {
 namespace {
-
-std::string compress(std::string_view text) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, static_cast<uLong>(text.size())) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(out.size() - stream.avail_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 struct Inflated {
   std::string text;
@@ -44,10 +29,10 @@ Inflated inflate(const std::string& path, InflateBackend backend, std::size_t wi
 
 std::vector<std::string> seeds() {
   std::vector<std::string> out;
-  for (const std::string& text : kineto_seeds()) out.push_back(compress(text));
-  const std::string one = compress("{\"traceEvents\": []}");
+  for (const std::string& text : kineto_seeds()) out.push_back(test::gzip(text));
+  const std::string one = test::gzip("{\"traceEvents\": []}");
   for (const std::string& more : {one + one, one + "garbage", one.substr(0, one.size() / 2), one + std::string(600, '\0'),
-                                  compress(""), std::string("\x1f\x8b", 2), std::string("plain")})
+                                  test::gzip(""), std::string("\x1f\x8b", 2), std::string("plain")})
     out.push_back(more);
   return out;
 }

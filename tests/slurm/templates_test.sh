@@ -6,25 +6,14 @@ set -u
 source=$1
 export CCL_ANALYZE=$2 CCL_COMPARE=$3 CCL_CPU_BIND=none
 synth=$4
-if [ -z "${CCL_SLURM_FOLDER:-}" ]; then
-  CCL_SLURM_FOLDER=$(mktemp -d) && chmod 755 "$CCL_SLURM_FOLDER" || exit 1  # munge wants it passable
-  export CCL_SLURM_FOLDER
-  trap 'rm -rf "$CCL_SLURM_FOLDER"' EXIT
-  bash "$source/tests/slurm/cluster.sh" "$CCL_SLURM_FOLDER/cluster" bash "$0" "$@"
+if [ -z "${CCL_IN_CLUSTER:-}" ]; then
+  cluster=$(mktemp -d) && chmod 755 "$cluster" || exit 1  # munge wants it passable
+  trap 'rm -rf "$cluster"' EXIT
+  CCL_IN_CLUSTER=yes bash "$source/tests/slurm/cluster.sh" "$cluster" bash "$0" "$@"
   exit $?
 fi
-cd "$CCL_SLURM_FOLDER" || exit 1
-failures=0
-
-expect() {  # expect WHAT CONDITION...
-  local what=$1
-  shift
-  "$@" && return
-  echo "FAILED: $what"
-  failures=$((failures + 1))
-  tail -n 20 ccl-*.out training.out 2>/dev/null | sed 's/^/    /'
-}
-says() { grep -qE -- "$2" "$1"; }
+source "$source/tests/support/expect.sh"
+shown="ccl-*.out training.out"
 # ended JOB: its states, when all its tasks have ended, at most after 150 s
 ended() {
   local states=PENDING
@@ -86,5 +75,4 @@ scancel "$job"
 expect "a cancelled job" [ "$(ended "$job")" = CANCELLED ]
 expect "leaves nothing" [ ! -e cancelled.h5 ]
 
-[ "$failures" = 0 ] && echo "all templates as they should be"
-exit "$((failures > 0))"
+conclude "all templates as they should be"

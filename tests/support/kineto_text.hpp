@@ -9,6 +9,7 @@
 #include "core/problems.hpp"
 #include "core/tables.hpp"
 #include "parse/kineto_reader.hpp"
+#include "support/gzip_text.hpp"
 
 namespace ccl::test {
 
@@ -59,7 +60,6 @@ std::string kernel_text(std::string_view name, std::string_view ts, std::string_
                         int correlation = 0, std::string_view more = "");
 std::string launch_text(std::string_view name, std::string_view ts, int correlation, std::string_view thread = "11");
 
-std::string gzip(std::string_view text);
 /// The regular files of a .tar.gz, by name without folders.
 std::vector<std::pair<std::string, std::string>> unpack_tar_gz(const std::string& path);
 
