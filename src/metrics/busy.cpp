@@ -18,6 +18,16 @@ void add_event(BusyLists& lists, EventKind kind, Interval event) {
 
 }  // namespace
 
+Interval gpu_window(const Step& step) {
+  Interval all{absent_ns, absent_ns};
+  for (const DeviceWindow& device : step.devices) {
+    if (device.gpu_start_ns == absent_ns) continue;
+    all.start_ns = all.start_ns == absent_ns ? device.gpu_start_ns : std::min(all.start_ns, device.gpu_start_ns);
+    all.end_ns = std::max(all.end_ns, device.gpu_end_ns);
+  }
+  return all;
+}
+
 std::vector<std::size_t> device_rows(const RankTrace& trace) {
   std::vector<std::size_t> rows;
   for (const Lane& lane : trace.lanes) {

@@ -50,6 +50,9 @@ void for_each_step(const RankTrace& trace, const BusyTrace& busy, Use use) {
 /// One pass over the events. Memory: ≤ 32 bytes per event while the result lives.
 BusyTrace busy_lists(const RankTrace& trace);
 
+/// First start to last end of the step's GPU events over all devices; {absent_ns, absent_ns} if it has none.
+Interval gpu_window(const Step& step);
+
 /// Row in trace.devices of each lane.
 std::vector<std::size_t> device_rows(const RankTrace& trace);
 

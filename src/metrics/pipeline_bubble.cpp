@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/statistics.hpp"
+#include "metrics/busy.hpp"
 #include "metrics/pipeline_stage.hpp"
 #include "metrics/pooled.hpp"
 
@@ -68,7 +69,7 @@ struct PipelineBubble {
     if (!place.known() || rank.segments.empty()) return;
     const Busy busy = busy_of(rank, context.groups);
     for (const Step& step : entry.facts.steps) {
-      const Interval own = window_of(step);
+      const Interval own = gpu_window(step);
       if (own.length_ns() <= 0) continue;
       Row row;
       row.step = {entry.iteration, step.number + entry.step_shift};
@@ -150,17 +151,6 @@ struct PipelineBubble {
     return {unite(unite(all.compute, all.memory), other), pipeline};
   }
 
-  // Hull of the GPU windows of all devices; empty if the step has no GPU event.
-  static Interval window_of(const Step& step) {
-    Interval out{INT64_MAX, INT64_MIN};
-    for (const DeviceWindow& window : step.devices) {
-      if (window.gpu_start_ns == absent_ns) continue;
-      out.start_ns = std::min(out.start_ns, window.gpu_start_ns);
-      out.end_ns = std::max(out.end_ns, window.gpu_end_ns);
-    }
-    return out.start_ns == INT64_MAX ? Interval() : out;
-  }
-
   // Corrected clock; over the stages that have this step.
   static Interval common_window(const RankEntry& entry, std::int64_t number, const PipelineStage& place,
                                 const ClosingContext& context, std::int32_t& seen) {
@@ -171,7 +161,7 @@ struct PipelineBubble {
       const RankEntry& other = context.ranks.entries[static_cast<std::size_t>(at)];
       const auto& steps = other.facts.steps;
       const auto step = std::find_if(steps.begin(), steps.end(), [&](const Step& s) { return s.number + other.step_shift == number; });
-      const Interval window = step == steps.end() ? Interval() : window_of(*step);
+      const Interval window = step == steps.end() ? Interval() : gpu_window(*step);
       if (window.length_ns() <= 0 || (!other.takes_part && &other != &entry)) continue;
       ++seen;
       out.start_ns = std::min(out.start_ns, context.clock.corrected(other.host_index, window.start_ns));

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <map>
 
+#include "metrics/busy.hpp"
+
 namespace ccl {
 namespace {
 
@@ -17,17 +19,6 @@ Interval capture(const RankTrace& trace) {
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     if (all.start_ns == absent_ns || trace.events.start_ns[i] < all.start_ns) all.start_ns = trace.events.start_ns[i];
     all.end_ns = std::max(all.end_ns, trace.events.end_ns(i));
-  }
-  return all;
-}
-
-/// First start to last end of the step's GPU events over all devices; empty if it has none.
-Interval gpu_window(const Step& step) {
-  Interval all{absent_ns, absent_ns};
-  for (const DeviceWindow& device : step.devices) {
-    if (device.gpu_start_ns == absent_ns) continue;
-    all.start_ns = all.start_ns == absent_ns ? device.gpu_start_ns : std::min(all.start_ns, device.gpu_start_ns);
-    all.end_ns = std::max(all.end_ns, device.gpu_end_ns);
   }
   return all;
 }

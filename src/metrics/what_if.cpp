@@ -136,7 +136,8 @@ struct WhatIf {
     out.value("unmatched_ratio", unmatched, "communication time whose waits stay as measured, since it is not matched");
     if (unmatched > unmatched_most) {
       out.status = Status::partial;
-      out.reason = percent(unmatched) + " of the communication time is not matched, its waits stay: S and gains are too small";
+      out.reason += (out.reason.empty() ? "" : "; ") + percent(unmatched) +
+                    " of the communication time is not matched, its waits stay: S and gains are too small";
     }
     const double slowdown = ratio(replayed_ns, ideal_ns);
     out.value("slowdown_ratio", slowdown, "S = replayed / ideal, all steps");
