@@ -96,13 +96,6 @@ void match_by_alignment(const std::vector<StepMember>& members, const std::array
   }
 }
 
-std::uint64_t pair_signature(const CollectiveRecord& r) {
-  const std::int64_t bytes = r.op == CollectiveOp::send   ? r.in_bytes
-                             : r.op == CollectiveOp::recv ? r.out_bytes
-                                                          : -1;
-  return hash_combine(static_cast<std::uint64_t>(r.dtype), static_cast<std::uint64_t>(bytes));
-}
-
 void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, MatchCounts& counts) {
   const std::vector<AlignItem> items_a = items_of(a, pair_signature), items_b = items_of(b, pair_signature);
   const bool agree = same_signatures(items_a, items_b);
@@ -121,15 +114,6 @@ void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, M
     if (!used_a[i]) counts.unmatched(*a[i], cause);
   for (std::size_t j = 0; j < b.size(); ++j)
     if (!used_b[j]) counts.unmatched(*b[j], cause);
-}
-
-/// The other rank of a group of two; −1 if the group has another size or its members are not known.
-std::int32_t other_of_two(const Group& group, const std::vector<StepMember>& members, std::int32_t rank) {
-  if (group.size != 2 && !(group.size < 0 && group.members.size() == 2)) return -1;
-  if (group.members.size() == 2) return group.members[group.members[0] == rank ? 1 : 0];
-  for (const StepMember& member : members)
-    if (member.rank != rank) return member.rank;
-  return -1;
 }
 
 }  // namespace
@@ -162,22 +146,22 @@ void match_pairs(const std::vector<StepMember>& members, const Group& group, Dra
   struct Lists {
     RecordRefs sends, recvs;
   };
+  const std::map<const CollectiveRecord*, std::int32_t> peers = find_peers(members, group);
   std::map<std::pair<std::int32_t, std::int32_t>, Lists> channels;  // (sender, receiver)
   std::map<std::int32_t, RecordRefs> undirected;                   // by rank, in a group of two
   for (const StepMember& member : members)
     for (const CollectiveRecord* r : member.records) {
       if (!is_point_to_point(r->op)) continue;
-      const std::int32_t peer = r->peer >= 0 ? r->peer : other_of_two(group, members, member.rank);
+      const auto found = peers.find(r);
+      const std::int32_t peer = found == peers.end() ? -1 : found->second;
       if (peer < 0)
         counts.unmatched(*r, Unmatched::peer_unknown);
       else if (r->op == CollectiveOp::send)
         channels[{member.rank, peer}].sends.push_back(r);
       else if (r->op == CollectiveOp::recv)
         channels[{peer, member.rank}].recvs.push_back(r);
-      else if (other_of_two(group, members, member.rank) >= 0)
-        undirected[member.rank].push_back(r);
       else
-        counts.unmatched(*r, Unmatched::peer_unknown);
+        undirected[member.rank].push_back(r);
     }
   for (const auto& [channel, lists] : channels) match_two_lists(lists.sends, lists.recvs, drafts, counts);
   if (undirected.size() == 2)

@@ -1,6 +1,7 @@
 #include "parse/kineto_communication.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <tuple>
 
 #include "core/collective_math.hpp"
@@ -20,6 +21,19 @@ std::int32_t rank_number(std::int64_t number) {
 bool says_coalesced(std::string_view text) { return text.find("coalesced") != std::string_view::npos; }
 
 bool is_unclear(CollectiveOp op) { return op == CollectiveOp::unknown || op == CollectiveOp::send_recv; }
+
+/// "send 0->1", "recv 1<-0": PyTorch writes the places of both in their group, its own first. −1: not of that form.
+std::int32_t peer_place(std::string_view name) {
+  for (const std::string_view arrow : {"->", "<-"}) {
+    const auto at = name.find(arrow);
+    if (at == std::string_view::npos) continue;
+    const std::string_view digits = name.substr(at + arrow.size());
+    std::int32_t place = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), place);
+    return error == std::errc() && end == digits.data() + digits.size() && place >= 0 ? place : -1;
+  }
+  return -1;
+}
 
 std::pair<std::uint32_t, std::uint32_t> add_splits(const JsonValue& value, std::vector<std::int64_t>& splits, bool& cut) {
   const NumberList list = read_number_list(value);
@@ -74,7 +88,7 @@ void CommunicationRows::add_record(RankTrace& trace, std::string_view text) {
 void CommunicationRows::add_annotation(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns,
                                        std::string_view raw_name) {
   annotations_.push_back(
-      {thread, op_from_collective_name(raw_name), says_coalesced(raw_name), start_ns, end_ns, end_ns});
+      {thread, op_from_collective_name(raw_name), says_coalesced(raw_name), peer_place(raw_name), start_ns, end_ns, end_ns});
 }
 
 void CommunicationRows::take_records(RankTrace& trace) {
@@ -128,6 +142,8 @@ void CommunicationRows::take_annotations(RankTrace& trace) {
     if (around == nullptr) continue;
     row.coalesced = row.coalesced || around->coalesced;
     if (is_unclear(row.op) && around->op != CollectiveOp::unknown) row.op = around->op;
+    const bool names_peer = row.op == around->op && (row.op == CollectiveOp::send || row.op == CollectiveOp::recv);
+    if (names_peer && row.peer == -1 && around->peer_place >= 0) row.peer = peer_at_place(around->peer_place);
   }
 }
 

@@ -23,7 +23,7 @@ class CommunicationRows {
   void add_annotation(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns, std::string_view raw_name);
 
   /// Call when all launches are joined: gives kernels without arguments those of the record with their External id,
-  /// and unclear operations the one of the innermost annotation around their launch.
+  /// and unclear operations and unnamed peers those of the innermost annotation around their launch.
   void finish(RankTrace& trace);
   void clear();
 
@@ -40,6 +40,7 @@ class CommunicationRows {
     std::uint32_t thread;
     CollectiveOp op;
     bool coalesced;
+    std::int32_t peer_place;  // in the group, from "send 0->1"; −1: not told
     std::int64_t start_ns, end_ns, reach_ns;  // reach: latest end of this and all before it on the thread
   };
 

@@ -217,7 +217,7 @@ def spreads(truth, output, tolerance_ns):
 
 def pairs(truth, output):
     """Send and receive: every planted message is one instance of two members. Where a group has more than two members
-    and the arguments do not name the peer, nothing may be paired."""
+    and nothing tells the peer, nothing may be paired."""
     size = {g.group: len(g.members) for g in truth["groups"]}
     expected = collections.Counter(
         (c.step, c.source_rank, c.destination_rank) for c in truth["collectives"]

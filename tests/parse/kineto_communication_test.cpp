@@ -114,10 +114,12 @@ TEST_P(KinetoCommunicationTest, SendRecvTakesItsOperationFromTheInnermostAnnotat
   ASSERT_EQ(r.trace.collectives.size(), 4U);
   EXPECT_EQ(r.trace.collectives[0].op, CollectiveOp::all_to_all);
   EXPECT_EQ(r.trace.collectives[1].op, CollectiveOp::send);
+  EXPECT_EQ(r.trace.collectives[1].peer, peer_at_place(1));
   EXPECT_EQ(r.trace.collectives[2].op, CollectiveOp::send_recv);
   EXPECT_TRUE(r.trace.collectives[2].coalesced);
   EXPECT_EQ(r.trace.collectives[3].op, CollectiveOp::send_recv);
   EXPECT_FALSE(r.trace.collectives[3].coalesced);
+  for (const std::size_t other : {0U, 2U, 3U}) EXPECT_EQ(r.trace.collectives[other].peer, -1);
 }
 
 TEST_P(KinetoCommunicationTest, SplitsMayBeTextOrListsOrCut) {

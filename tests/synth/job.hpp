@@ -30,6 +30,7 @@ struct Job {
   TensorParallel tensor_parallel = TensorParallel::sequence_parallel;
   DataParallel data_parallel = DataParallel::fsdp;
   bool recompute = false;
+  bool batched_messages = false;  // sends and receives are launched in batches, whose annotation names no peer
   bool fine_kernels = false;  // about ten kernels per half layer instead of two
 
   int ranks_per_host = 4;

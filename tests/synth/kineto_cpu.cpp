@@ -86,10 +86,15 @@ void KinetoCpu::communication_ops(const Op& op, const OpPlace& place) {
   }
   events_.slice("cpu_op", "record_param_comms", thread, start + edge, end - edge, args);
   std::string label = name.annotation;
-  if (channel.source >= 0)
-    label += op.collective == Collective::send
-                 ? std::string(" ") + std::to_string(channel.source) + "->" + std::to_string(channel.destination)
-                 : std::string(" ") + std::to_string(channel.destination) + "<-" + std::to_string(channel.source);
+  if (channel.source >= 0 && job_.batched_messages) label = "nccl:coalesced";
+  if (channel.source >= 0 && !job_.batched_messages) {
+    const std::vector<int>& members = topology_.groups[static_cast<std::size_t>(channel.group)].members;
+    const auto place = [&](int rank) {
+      return std::to_string(std::find(members.begin(), members.end(), rank) - members.begin());
+    };
+    label += op.collective == Collective::send ? " " + place(channel.source) + "->" + place(channel.destination)
+                                               : " " + place(channel.destination) + "<-" + place(channel.source);
+  }
   events_.slice("user_annotation", label, thread, start + 2 * edge, end - 2 * edge, op_args(op, place, 3, false));
 }
 

@@ -72,6 +72,8 @@ void describe_options(CLI::App& app, Options& o) {
   app.add_option("--tensor-parallel", o.tensor_parallel, "sequence or allreduce")->group("Job");
   app.add_option("--data-parallel", o.data_parallel, "fsdp, fsdp-always (reshard), distopt (Megatron)")->group("Job");
   app.add_flag("--recompute", o.recompute, "recompute activations in the backward")->group("Job");
+  app.add_flag("--batched-messages", o.batched_messages, "sends and receives whose annotation names no peer")
+      ->group("Job");
   app.add_flag("--fine", o.fine, "about ten kernels per half layer")->group("Job");
   app.add_flag("--coarse", o.coarse, "two or three kernels per half layer")->group("Job");
   app.add_option("--ranks-per-host", o.ranks_per_host)->group("Machine");
@@ -123,6 +125,7 @@ void resolve(Options& o) {
   over(o.memory_ring, job.memory_ring), over(o.memory_oom, job.memory_oom_rank);
   job.memory = o.memory;
   job.recompute |= o.recompute;
+  job.batched_messages |= o.batched_messages;
   job.fine_kernels = (job.fine_kernels || o.fine) && !o.coarse;
   job.gzip = (job.gzip || o.gzip) && !o.plain;
   if (!o.schedule.empty())

@@ -94,7 +94,7 @@ class TruthWriter {
          << ", \"ranks_per_host\": " << job_.ranks_per_host << ", \"tokens_per_step\": "
          << job_.model.local_batch * job_.model.seq * job_.microbatches * m.dp_replicate * m.dp_shard
          << ",\n\"parameters\": " << job_.model.parameters() << ", \"end_skew_ns\": " << job_.end_skew_ns
-         << ", \"peers_named\": " << (job_.style == Style::sequence ? "true" : "false");
+         << ", \"peers_named\": " << (job_.style == Style::old_names ? "false" : "true");
   }
 
   void hosts() {
