@@ -76,6 +76,10 @@ struct StepGraph {
 /// Pure. All ops are of one step; any order.
 StepGraph link_graph(std::vector<GraphOp> ops);
 
+/// Pure. The same where it is known what op i waits for: preds [first_pred[i], first_pred[i+1]), numbers of ops. The ops of
+/// a rank stand together.
+StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds);
+
 /// One chain with the place of its records among the worker's settled ones.
 struct RankChain {
   std::int32_t rank_row = -1;

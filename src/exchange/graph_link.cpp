@@ -14,18 +14,19 @@ struct Stream {
   std::size_t ended = 0;  // how many had ended at the start last asked about
 };
 
-void link_device(StepGraph& graph, std::size_t first, std::size_t last) {
+void link_device(const std::vector<GraphOp>& ops, std::size_t first, std::size_t last,
+                 std::vector<std::uint32_t>& first_pred, std::vector<std::uint32_t>& preds) {
   std::map<std::uint16_t, Stream> streams;
   for (std::size_t i = first; i < last; ++i) {
-    const GraphOp& op = graph.ops[i];
+    const GraphOp& op = ops[i];
     for (auto& [lane, stream] : streams) {
-      while (stream.ended < stream.ops.size() && graph.ops[stream.ops[stream.ended]].end_ns <= op.start_ns) ++stream.ended;
+      while (stream.ended < stream.ops.size() && ops[stream.ops[stream.ended]].end_ns <= op.start_ns) ++stream.ended;
       if (lane == op.lane)
-        graph.preds.push_back(stream.ops.back());
+        preds.push_back(stream.ops.back());
       else if (stream.ended > 0)
-        graph.preds.push_back(stream.ops[stream.ended - 1]);
+        preds.push_back(stream.ops[stream.ended - 1]);
     }
-    graph.first_pred.push_back(static_cast<std::uint32_t>(graph.preds.size()));
+    first_pred.push_back(static_cast<std::uint32_t>(preds.size()));
     streams[op.lane].ops.push_back(static_cast<std::uint32_t>(i));
   }
 }
@@ -82,33 +83,40 @@ void put_in_order(StepGraph& graph) {
 
 }  // namespace
 
-StepGraph link_graph(std::vector<GraphOp> ops) {
+StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds) {
   StepGraph graph;
-  const auto key = [](const GraphOp& op) {
-    return std::tuple(op.rank_row, op.device_row, op.start_ns, op.order);
-  };
-  std::sort(ops.begin(), ops.end(), [&](const GraphOp& a, const GraphOp& b) { return key(a) < key(b); });
   graph.ops = std::move(ops);
-  graph.first_pred = {0};
+  graph.first_pred = std::move(first_pred);
+  graph.preds = std::move(preds);
   if (graph.ops.empty()) return graph;
   graph.step = {graph.ops.front().iteration, graph.ops.front().step};
   graph.replica = graph.ops.front().replica;
   graph.start_ns = graph.ops.front().start_ns;
   graph.end_ns = graph.ops.front().end_ns;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < graph.size(); ++i) {
-    const GraphOp& op = graph.ops[i];
+  for (const GraphOp& op : graph.ops) {
     graph.start_ns = std::min(graph.start_ns, op.start_ns);
     graph.end_ns = std::max(graph.end_ns, op.end_ns);
-    const bool last = i + 1 == graph.size() || graph.ops[i + 1].rank_row != op.rank_row ||
-                      graph.ops[i + 1].device_row != op.device_row;
-    if (!last) continue;
-    link_device(graph, first, i + 1);
-    first = i + 1;
   }
   link_matches(graph);
   put_in_order(graph);
   return graph;
+}
+
+StepGraph link_graph(std::vector<GraphOp> ops) {
+  const auto key = [](const GraphOp& op) {
+    return std::tuple(op.rank_row, op.device_row, op.start_ns, op.order);
+  };
+  std::sort(ops.begin(), ops.end(), [&](const GraphOp& a, const GraphOp& b) { return key(a) < key(b); });
+  std::vector<std::uint32_t> first_pred{0}, preds;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const bool last = i + 1 == ops.size() || ops[i + 1].rank_row != ops[i].rank_row ||
+                      ops[i + 1].device_row != ops[i].device_row;
+    if (!last) continue;
+    link_device(ops, first, i + 1, first_pred, preds);
+    first = i + 1;
+  }
+  return graph_of(std::move(ops), std::move(first_pred), std::move(preds));
 }
 
 }  // namespace ccl

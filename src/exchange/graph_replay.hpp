@@ -17,13 +17,15 @@ struct GraphTimes {
 };
 GraphTimes measured_times(const StepGraph& graph);
 
-enum class IdealForm : std::uint8_t { median, mean };
-/// Durations an operation would have if it ran as its peers do. Compute: median (or the published mean) over the ranks
-/// of its stage of the operation with the same name and number on the device. Matched communication: median over all of
-/// the same operation, dimension, group size and bytes. Launch gaps: median over the same peers, if that is less.
-/// Everything else as measured. stage_of_row: by row of /ranks, -1 = no pipeline.
-GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const std::vector<std::int32_t>& stage_of_row,
-                       IdealForm form);
+/// times, but those of changed for the operations for which run(i) or gap(i) holds.
+template <class Run, class Gap>
+GraphTimes changed_times(GraphTimes times, const GraphTimes& changed, Run run, Gap gap) {
+  for (std::size_t i = 0; i < times.run_ns.size(); ++i) {
+    if (run(i)) times.run_ns[i] = changed.run_ns[i];
+    if (gap(i)) times.gap_ns[i] = changed.gap_ns[i];
+  }
+  return times;
+}
 
 struct Replay {
   std::vector<std::int64_t> start_ns, end_ns;  // from the begin of R

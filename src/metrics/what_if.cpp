@@ -8,7 +8,7 @@
 #include <map>
 
 #include "core/statistics.hpp"
-#include "exchange/graph_replay.hpp"
+#include "exchange/graph_ideal.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/pipeline_stage.hpp"
@@ -151,12 +151,9 @@ struct WhatIf {
   template <class Wanted>
   static std::int64_t length_with(const StepGraph& step, const GraphTimes& times, const GraphTimes& changed,
                                   Wanted wanted) {
-    GraphTimes mixed = times;
-    for (std::size_t i = 0; i < step.size(); ++i) {
-      if (wanted(i, true)) mixed.run_ns[i] = changed.run_ns[i];
-      if (wanted(i, false)) mixed.gap_ns[i] = changed.gap_ns[i];
-    }
-    return replay(step, mixed).length_ns;
+    const auto run = [&](std::size_t i) { return wanted(i, true); };
+    const auto gap = [&](std::size_t i) { return wanted(i, false); };
+    return replay(step, changed_times(times, changed, run, gap)).length_ns;
   }
 
   static void ask(const StepGraph& step, const GraphTimes& measured, const ClosingContext& context, Row& row,
@@ -165,7 +162,7 @@ struct WhatIf {
     for (const RankEntry& entry : context.ranks.entries)
       stage_of_row.push_back(pipeline_stage(entry, context.groups, context.workload.mesh).stage);
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
-    const GraphTimes ideal = ideal_times(step, measured, stage_of_row, form);
+    const GraphTimes ideal = ideal_times(step, measured, peers_of(step, stage_of_row), form);
     row.replayed_ns = replay(step, measured).length_ns;
     row.ideal_ns = replay(step, ideal).length_ns;
     Case asked{step.step, step.replica, WhatIfSubject::compute, -1, Dimension::unknown, row.replayed_ns, row.ideal_ns, 0, -1};

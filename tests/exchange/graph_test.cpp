@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "exchange/graph_ideal.hpp"
 #include "exchange/graph_path.hpp"
-#include "exchange/graph_replay.hpp"
 
 namespace ccl {
 namespace {
@@ -62,15 +62,15 @@ TEST(StepGraph, MeasuredTimesReplayToTheMeasuredStep) {
 TEST(StepGraph, ASlowRankAmongItsPeersIsTakenBackByTheMedian) {
   const StepGraph graph = link_graph(slow_rank());
   const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, no_stages, IdealForm::median)).length_ns, 205);
+  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 205);
   // The mean of 100, 300 and 100 is 166.
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, no_stages, IdealForm::mean)).length_ns, 271);
+  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::mean)).length_ns, 271);
 }
 
 TEST(StepGraph, StagesOfAPipelineAreNoPeers) {
   const StepGraph graph = link_graph(slow_rank());
   const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, {0, 1, 0}, IdealForm::median)).length_ns, 405);
+  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, {0, 1, 0}), IdealForm::median)).length_ns, 405);
 }
 
 TEST(StepGraph, WithoutTransfersTheWaitForTheLastRankStays) {
@@ -91,7 +91,7 @@ TEST(StepGraph, LateLaunchesShrinkToThoseOfThePeers) {
   }
   const StepGraph graph = link_graph(ops);
   const GraphTimes measured = measured_times(graph);
-  const GraphTimes ideal = ideal_times(graph, measured, no_stages, IdealForm::median);
+  const GraphTimes ideal = ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median);
   EXPECT_EQ(replay(graph, measured).length_ns, 280);
   EXPECT_EQ(replay(graph, ideal).length_ns, 200);
 }
@@ -102,7 +102,7 @@ TEST(StepGraph, ALateStartIsALateLaunchToo) {
   const StepGraph graph = link_graph(ops);
   const GraphTimes measured = measured_times(graph);
   EXPECT_EQ(replay(graph, measured).length_ns, 130);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, no_stages, IdealForm::median)).length_ns, 100);
+  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 100);
 }
 
 TEST(StepGraph, MatchesThatContradictTheOrderOnTheRanksAreNoticed) {

@@ -1,0 +1,26 @@
+// How long a step's operations would take if they ran as their peers do. Pure. In: a StepGraph, its measured times and who
+// is whose peer. Out: ideal GraphTimes for the replay. Cost: a sort of the operations, once per step.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "exchange/graph_replay.hpp"
+
+namespace ccl {
+
+enum class IdealForm : std::uint8_t { median, mean };
+
+/// By operation the number of its class; operations of one class are peers. -1: stays as measured.
+struct Peers {
+  std::vector<std::int32_t> run;       // compute: median, or the published mean
+  std::vector<std::int32_t> transfer;  // communication: always the median (peers-formulas-hardware D.7)
+  std::vector<std::int32_t> launch;    // launch gaps: at most the median
+};
+/// The peers of a trace. Compute and launches: the ranks of one pipeline stage have the operation with the same name and
+/// number on the device. Matched communication: the same operation, dimension, group size and bytes.
+/// stage_of_row: by row of /ranks, -1 = no pipeline.
+Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row);
+
+GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const Peers& peers, IdealForm form);
+
+}  // namespace ccl
