@@ -17,6 +17,7 @@
 #include "launch.hpp"
 #include "progress_line.hpp"
 #include "run.hpp"
+#include "same_build.hpp"
 #include "store/results.hpp"
 
 namespace {
@@ -119,6 +120,7 @@ ExitCode serve(const Request& request, const std::exception_ptr& refused, const 
       if (launch.first_process) complain(problem);
       return ExitCode::bad_request;
     }
+    refuse_mixed_builds(this_build(), comm);
     together(comm, [&] {
       if (refused) std::rethrow_exception(refused);
     });

@@ -47,6 +47,13 @@ std::string timings_text(const Timings& timings, const Comm& comm) {
                             comm.max(timings.peak_memory_bytes) / 1'000'000, comm.num_workers());
 }
 
+/// Without a file a worker only takes part in what follows the reading. Empty when every worker had one.
+std::string idle_workers_line(std::size_t files, std::size_t workers) {
+  if (files >= workers) return "";
+  return fmt::format("{} workers for {} trace file{}: {} had nothing to read\n", workers, files, files == 1 ? "" : "s",
+                     workers - files);
+}
+
 }  // namespace
 
 void report(Metrics& metrics, const ClosingContext& closing, Problems& problems, const Comm& comm, Results& results) {
@@ -83,6 +90,8 @@ Outcome outcome(const Results& results, const Comm& comm) {
                                                : summary_page(results);
   out.notes = warnings_line(results.problems) + timings;
   if (results.partial) out.notes += "ended early: the results cover the files read so far\n";
+  if (!output.quiet)
+    out.notes += idle_workers_line(results.input.files.size(), static_cast<std::size_t>(comm.num_workers()));
   if (!output.quiet && !report_file.empty()) out.notes += "report: " + report_file + "\n";
   if (!output.quiet) out.notes += "results: " + output.hdf5 + "\n";
   return out;

@@ -64,6 +64,30 @@ expect "a file per run" [ -f runs.first.h5 ] && expect "a file per run" [ -f run
 run 0 runs --each-run --output-json -o runs.h5
 expect "a JSON list of runs" says out '^\[\{.*'
 
+# A file is read by one worker: more workers than files change nothing but say so.
+mkdir lone && cp set/profile_traces/*/rank0* lone
+timeout 60 "${launcher[@]:0:2}" 1 "$program" lone -o lone.h5 >out 2>err || complain "one worker, one file"
+expect "one worker for one file is as it should be" silent_about err 'nothing to read'
+run 0 lone -o spare.h5
+expect "a worker without a file is told of" says err '^2 workers for 1 trace file: 1 had nothing to read$'
+expect "and changes nothing" [ "$("$program" --content-hash lone.h5)" = "$("$program" --content-hash spare.h5)" ]
+
+# A program built anew has another build id, even from the same sources.
+if id=$(readelf -n "$program" 2>/dev/null | grep -m 1 'Build ID') && command -v objcopy >/dev/null; then
+  objcopy --dump-section .note.gnu.build-id=note "$program" rebuilt
+  head -c -1 note >other && printf '\xa5' >>other
+  objcopy --update-section .note.gnu.build-id=other "$program" rebuilt
+  code=0
+  timeout 60 "${launcher[@]:0:2}" 1 "$program" set/profile_traces -o mixed.h5 : -n 1 ./rebuilt set/profile_traces \
+    -o mixed.h5 >out 2>err || code=$?
+  expect "two builds in one run are refused (exit $code)" [ "$code" = 2 ]
+  expect "and named" says err '^ccl-analyze: the workers are 2 different builds of ccl-analyze: worker 0 .*, worker 1 '
+  expect "in one line" [ "$(grep -c '^ccl-analyze: ' err)" = 1 ]
+  expect "without a file" [ ! -e mixed.h5 ]
+else
+  echo "the programs have no build id, or there is no objcopy: two builds in one run are not tried ($id)"
+fi
+
 hashes=$(for file in runs.second.h5 one.h5; do timeout 20 "$program" --content-hash $file; done | sort -u | wc -l)
 expect "--run and --each-run say the same of a run" [ "$hashes" = 1 ]
 expect "nothing half-written stays" [ -z "$(find . -name '*.tmp*')" ]
