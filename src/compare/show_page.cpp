@@ -41,7 +41,7 @@ std::string noise_text(const ComparedFigure& one) {
 std::string verdict_text(Verdict verdict) {
   switch (verdict) {
     case Verdict::same: return "no significant change";
-    case Verdict::unknown_noise: return "one repetition: noise unknown";
+    case Verdict::unknown_noise: return "noise unknown";
     case Verdict::only_first: return "gone";
     case Verdict::only_second: return "new";
     default: return std::string(to_text(verdict));
@@ -57,11 +57,12 @@ std::string cut(const std::string& text, std::size_t width) {
 }
 
 std::string row(const std::string& name, const ComparedFigure& one) {
-  return fmt::format("  {:<38} {:>10} {:>10} {:>9} {:>9}  {}\n", cut(name, 38),
-                     value_text(one.change.first, one.figure.unit), value_text(one.change.second, one.figure.unit),
-                     moved_text(one), noise_text(one),
-                     one.change.verdict == Verdict::same ? "=" : verdict_text(one.change.verdict))
-      .substr(0, page_width + 1);
+  const std::string line =
+      fmt::format("  {:<38} {:>10} {:>10} {:>9} {:>9}  {}", cut(name, 38),
+                  value_text(one.change.first, one.figure.unit), value_text(one.change.second, one.figure.unit),
+                  moved_text(one), noise_text(one),
+                  one.change.verdict == Verdict::same ? "=" : verdict_text(one.change.verdict));
+  return cut(line, page_width) + "\n";
 }
 
 std::string heading(const std::string& what) {

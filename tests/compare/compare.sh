@@ -16,7 +16,7 @@ run() {
 plant() {
   local name=$1
   shift
-  if ! "$synth" --preset tiny --no-faults --steps 6 --jitter 0.01 -o "$name" "$@" >out 2>&1 ||
+  if ! "$synth" --preset tiny --no-faults --steps 6 --jitter 0.01 --memory -o "$name" "$@" >out 2>&1 ||
     ! timeout 60 "$analyze" "$name" -o "$name.h5" -q >out 2>err; then
     cat out err
     exit 1
@@ -35,6 +35,9 @@ expect "the same job: nothing changed" says out '^answer +no significant change 
 run 0 base.h5 slow.h5 -o c.h5
 expect "compute is 7 % slower" says out 'compute per GPU .* \+(6\.9|7\.0|7\.1) % .* worse'
 expect "so is each rank" [ "$(sed -n '/^ranks: compute/,/^$/p' out | grep -cE 'rank [0-7] .* \+(6\.[89]|7\.[0-2]) % .* worse')" = 8 ]
+expect "so is each micro-batch, but for its communication" says out 'time of a micro-batch .* \+6\.[5-7] % .* worse'
+expect "no rank is slower than its peers" says out 'slowdown against peers .* 100\.[0-9] % .* ='
+expect "memory does not move" says out 'peak of memory reserved, per rank .* \+0\.0 % .* ='
 expect "bytes are the same" says out 'bytes on the wire per rank .* ='
 expect "a page has at most 100 columns" silent_about out '.{101}'
 expect "the HDF5 file" [ -s c.h5 ]
@@ -48,6 +51,8 @@ expect "says which bound" says out '^fail-if +iter_time>\+3%: BROKEN'
 run 0 base.h5 slow.h5 --fail-if 'iter_time>+20%'
 run 0 base.h5 again.h5 --fail-if 'iter_time>+0%' --fail-if 'mfu<-0%'
 run 5 base.h5 again.h5 --fail-if 'comm_comp_overlap.communication_ns>1us'
+run 5 base.h5 slow.h5 --fail-if 'microbatch>+5%' --fail-if 'what_if>+1%'
+expect "only the bound of the micro-batches" [ "$(grep -c BROKEN out)" = 1 ]
 run 5 base.h5 again.h5 slow.h5 --fail-if 'iter_time>+3%'
 
 run 2 base.h5 other.h5

@@ -8,10 +8,12 @@ from planted_output import PlantedTest, need_matplotlib
 
 need_matplotlib()
 import gantt  # noqa: E402
+import look  # noqa: E402
 from results import Results  # noqa: E402
 
 FIELDS = [("iteration", "i8"), ("step", "i8"), ("rank", "i4"), ("device", "i4"), ("replica", "i4"), ("microbatch", "i4"),
-          ("direction", "S8"), ("start_ns", "i8"), ("wall_ns", "i8"), ("communication_ns", "i8"), ("overlap_ns", "i8")]
+          ("chunk", "i4"), ("direction", "S8"), ("start_ns", "i8"), ("wall_ns", "i8"), ("compute_ns", "i8"),
+          ("communication_ns", "i8"), ("overlap_ns", "i8")]
 MS = 1_000_000
 
 
@@ -25,8 +27,10 @@ def one_forward_one_backward(file):
         hole = 2 if rank % 4 == 1 else 0
         for batch in (0, 1):
             start = 1_790_000_000_000_000_000 - int(row["clock_offset_ns"])
-            rows.append((row["iteration"], 6, rank, 0, -1, batch, b"forward", start + (stage + batch) * MS, MS, MS // 2, MS // 4))
-            rows.append((row["iteration"], 6, rank, 0, -1, batch, b"backward", start + (3 + hole + 2 * batch) * MS, 2 * MS, MS, 0))
+            rows.append((row["iteration"], 6, rank, 0, -1, batch, batch, b"forward", start + (stage + batch) * MS, MS, MS // 2,
+                         MS // 2, MS // 4))
+            rows.append((row["iteration"], 6, rank, 0, -1, batch, batch, b"backward", start + (3 + hole + 2 * batch) * MS, 2 * MS,
+                         MS, MS, 0))
     for name in ("metrics/microbatch", "model_groups"):
         if name in file:
             del file[name]
@@ -61,8 +65,22 @@ class GanttTest(PlantedTest):
         self.assertRegex(lines["pipeline_gantt"], r"^Stages of the pipeline of rank 1 \(the one of 4 .* 33% of step 6")
         self.assertRegex(lines["pipeline_replica"], r"^4 ranks of a model replica are in no micro-batch .* of step 6")
         self.assertEqual(lines["microbatch_overlap"], "Inside micro-batches compute hides 50% of the communication of forward, "
-                                                      "0% of the communication of backward")
+                                                      "0% of the communication of backward; a micro-batch takes "
+                                                      "forward 1 ms, backward 2 ms")
         self.assertTrue((folder / "pipeline_gantt.svg").exists())
+
+    def test_virtual_stages_have_shades_and_narrow_boxes_turned_numbers(self):
+        fig, ax = look.figure(width=6)
+        gantt.draw_lanes(ax, gantt.lanes_of_a_step(Results(self.path))[2], numbers=True)
+        labels = [text.get_text() for text in ax.get_legend().get_texts()]
+        self.assertEqual(labels[:4], [f"{direction}, virtual stage {chunk} of 2" for direction in ("forward", "backward")
+                                      for chunk in (0, 1)])
+        self.assertNotEqual(gantt.shade("forward", 0), gantt.shade("forward", 1))
+        self.assertEqual({text.get_text() for text in ax.texts}, {"0", "1"})
+        gantt.write_number(ax, (0, 0.06), 0, 31, 1.0, dark=True)
+        gantt.write_number(ax, (0, 0.05), 0, 32, 1.0, dark=True)
+        self.assertEqual([(text.get_text(), text.get_rotation()) for text in ax.texts[-1:]], [("31", 90.0)])
+        look.plt.close(fig)
 
     def test_no_micro_batches_is_said(self):
         with h5py.File(self.path, "r+") as file:
