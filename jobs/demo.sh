@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../tests/setup.sh"
 
 # shellcheck disable=SC2086
 install $build_packages
-build ccl-analyze ccl-synth
+build ccl-analyze ccl-compare ccl-synth
 
 demo=$top/build/demo
 rm -rf "$demo"

@@ -41,7 +41,7 @@ std::vector<RankSegments> segments_of(const RankTrace& trace, const BusyTrace& b
 /// Supplies what a Kineto trace without communication arguments lacks from the execution trace of its rank.
 class ExecutionTraces {
  public:
-  ExecutionTraces(const Input& input, const Config& config) : input_(input), config_(config) {}
+  ExecutionTraces(const Input& input, const ReadOptions& options) : input_(input), options_(options) {}
 
   /// Whether anything was supplied.
   bool supply(const TraceFile& from, RankTrace& trace, Problems& problems) const {
@@ -49,7 +49,7 @@ class ExecutionTraces {
                                            [](const Collective& c) { return c.has_arguments; });
     const TraceFile* file = has_arguments || trace.collectives.empty() ? nullptr : find(from, trace.rank);
     if (file == nullptr) return false;
-    return supply_communication(read_execution_trace(*file, config_.window_bytes, problems), trace);
+    return supply_communication(read_execution_trace(*file, options_, problems), trace);
   }
 
  private:
@@ -63,7 +63,7 @@ class ExecutionTraces {
   }
 
   const Input& input_;
-  const Config& config_;
+  const ReadOptions& options_;
 };
 
 /// What is done with one finished trace while its events are in memory.
@@ -134,12 +134,12 @@ Problem problem_of(Code code, const TraceFile& file) {
   return {.code = code, .iteration = file.iteration, .rank = file.rank_in_name, .file = file.shown, .detail = {}};
 }
 
-void read_snapshot(std::int32_t number, const Input& input, const LocalContext& context, Metrics& metrics,
-                   LocalResults& local, Problems& problems, Progress& progress, Timings& timings) {
+void read_snapshot(std::int32_t number, const Input& input, const ReadOptions& options, const LocalContext& context,
+                   Metrics& metrics, LocalResults& local, Problems& problems, Progress& progress, Timings& timings) {
   const TraceFile& file = input.files[static_cast<std::size_t>(number)];
   const auto began = std::chrono::steady_clock::now();
   MemorySnapshot snapshot{number, file.shown, file.iteration, file.replica, rank_of_snapshot(input, file), {}};
-  snapshot.devices = read_memory_snapshot(file, context.config.window_bytes, problems, progress);
+  snapshot.devices = read_memory_snapshot(file, options, problems, progress);
   if (!snapshot.devices.empty()) {
     ++local.snapshots_count;
     for (const auto& metric : metrics) metric->snapshot(snapshot, context);
@@ -161,6 +161,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   local.first_record.push_back(0);
   ReadOptions options;
   options.window_bytes = config.window_bytes;
+  options.inflate_limit = config.inflate_limit;
   options.classifier = &classifier;
   const bool events = keeps_events(config);
   bool segments = false, records = !config.timeline_export.file.empty(), snapshots = false, chains = false;
@@ -178,7 +179,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
 
   const LocalContext context{config, input.workload, classifier, strings};
   const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records, chains, events};
-  const ExecutionTraces execution_traces(input, config);
+  const ExecutionTraces execution_traces(input, options);
   Readers readers;
   for (const std::int32_t number : own_files(input, comm.worker())) {
     const TraceFile& file = input.files[static_cast<std::size_t>(number)];
@@ -188,7 +189,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
       continue;
     }
     if (file.format == TraceFormat::memory_snapshot) {
-      if (snapshots) read_snapshot(number, input, context, metrics, local, problems, progress, timings);
+      if (snapshots) read_snapshot(number, input, options, context, metrics, local, problems, progress, timings);
       progress.add_file();
       continue;
     }

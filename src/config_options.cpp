@@ -189,6 +189,14 @@ std::vector<Option> analysis_options() {
     return option;
   };
 
+  Option inflate = described("--inflate-limit", "inflate_limit", "N",
+                             "a gzip file above 256 MB of text is cut where it holds more than N times its size; "
+                             "default 200, 0 for no limit");
+  inflate.set = [](Request& r, const std::string& what, const Texts& t) {
+    r.config.inflate_limit = to_integer(what, t.back(), 0, 1'000'000);
+  };
+  inflate.get = [](const Config& c) { return Texts{std::to_string(c.inflate_limit)}; };
+
   Option limit = described("--time-limit", "time_limit", "TIME",
                            "after 90s, 10m, 1h or HH:MM:SS write what is there (exit 4)");
   limit.set = [](Request& r, const std::string& what, const Texts& t) {
@@ -224,7 +232,7 @@ std::vector<Option> analysis_options() {
   return {metric, settings, bins, ideal,
           edge("--start", "start", "window of stage_overlap, stream_roles, timeline: ns, chunk, step:N",
                &Config::window_start),
-          edge("--end", "end", "end of that window", &Config::window_end), limit, peak, convention,
+          edge("--end", "end", "end of that window", &Config::window_end), limit, inflate, peak, convention,
           flag_option(described("--strict", "strict", "", "exit 3 if any input was lost or unusable"),
                       [](Config& c) -> auto& { return c.strict; })};
 }

@@ -1,4 +1,11 @@
 // The run: all stages in order. main calls it on every worker with the same config.
+//   discover  discover/  find trace files and companions, share the files out
+//   analyze   analyze    each worker reads its files: metric rows of one rank, records of its collectives
+//   agree     exchange/  ranks, steps and process groups of the run; settle: local rows and records take these numbers
+//   match     exchange/  records of one collective meet on one worker: transfer, waits, lag; clocks of the hosts
+//   close     analyze    back at the ranks' workers: metrics that need verdicts or the corrected clock
+//   graph     analyze    step by step the dependency graph over all ranks: critical path, what-if
+//   merge     exchange/  rows of all workers flow to worker 0;  report: ratios and text;  write: store/
 #pragma once
 #include <string>
 

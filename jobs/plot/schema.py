@@ -13,7 +13,7 @@ INTRO = """# What the output file holds
 
 Generated from outputs of `ccl-analyze` (`jobs/plot/schema.py`); the texts are attributes of the file itself, written by
 the code that writes the data. A test compares these pages with new outputs; to write them anew:
-`CCL_WRITE_SCHEMA_PAGE=1 ctest --test-dir build -R plot.schema`.
+`CCL_WRITE_SCHEMA_PAGE=1 ctest --test-dir build/release -R plot.schema`.
 
 Times are ns, sizes bytes, ratios 1 = 100 %; the unit is the suffix of the name. Text is fixed-length UTF-8. The column
 *absent* gives the number that stands for "unknown" (floating columns: NaN); `INT64_MIN` is -9223372036854775808.

@@ -67,4 +67,12 @@ std::string_view to_text(Status v) {
   return name(names, v);
 }
 
+bool is_nsys(TraceFormat format) {
+  return format == TraceFormat::nsys_sqlite || format == TraceFormat::nsys_jsonlines;
+}
+
+bool is_companion(TraceFormat format) {
+  return format == TraceFormat::memory_snapshot || format == TraceFormat::execution_trace;
+}
+
 }  // namespace ccl

@@ -36,6 +36,10 @@ enum class StepSource : std::uint8_t { marker, span };
 enum class TraceFormat : std::uint8_t {
   unknown, kineto, nsys_sqlite, nsys_jsonlines, memory_snapshot, execution_trace
 };
+/// Written by Nsight Systems, in whatever form.
+bool is_nsys(TraceFormat format);
+/// Read with or beside traces, gives no RankTrace of its own.
+bool is_companion(TraceFormat format);
 enum class RankStatus : std::uint8_t { ok, partial, no_gpu_events, left_out };
 enum class Status : std::uint8_t { ok, partial, absent, not_applicable };
 

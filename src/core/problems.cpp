@@ -55,6 +55,8 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::two_profilers, "two_profilers", notice, "A rank was recorded by PyTorch's profiler and by Nsight Systems.", "PyTorch's trace is used; --profile-mode nsys uses the other."},
     {Code::pickle_refused, "pickle_refused", error, "The pickle holds an instruction that would run code.", "It is left out and nothing was run; memory snapshots hold none: find out who wrote the file."},
     {Code::pickle_invalid, "pickle_invalid", error, "The pickle is cut, damaged or no memory snapshot.", "It is left out."},
+    {Code::steps_without_gpu_events, "steps_without_gpu_events", notice, "Steps are marked in which nothing ran on the GPU.", "Means are over the steps with GPU events; profile with ProfilerActivity.CUDA for all of them."},
+    {Code::one_event_dominates, "one_event_dominates", notice, "A single GPU event is more than nine tenths of all GPU time of its rank.", "It may be malformed: sums and means follow it; look at the steps one by one."},
 }};
 
 }  // namespace

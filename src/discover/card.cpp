@@ -134,6 +134,7 @@ void read_model(const CardTree& card, Workload& w) {
   set_value(w.experts, whole("num_experts"), source);
   set_value(w.experts_per_token, whole("num_experts_per_tok"), source);
   set_value(w.vocab_size, whole("vocab_size"), source);
+  set_value(w.sliding_window, whole("sliding_window"), source);
 }
 
 void read_hardware(const CardTree& card, Workload& w) {

@@ -120,7 +120,7 @@ Workload resolve_workload(const Companions& all, Problems& problems) {
     take_first(out, field, model);
   for (const auto field : {&Workload::gpus_per_node, &Workload::gpus_total, &Workload::layers, &Workload::heads,
                            &Workload::kv_heads, &Workload::head_dim, &Workload::hidden_size, &Workload::experts,
-                           &Workload::experts_per_token, &Workload::vocab_size})
+                           &Workload::experts_per_token, &Workload::vocab_size, &Workload::sliding_window})
     take_first(out, field, model);
   for (const auto field : {&Workload::parameters, &Workload::parameters_active, &Workload::parameters_embedding,
                            &Workload::scale_out_bytes_per_s, &Workload::scale_up_bytes_per_s})

@@ -7,8 +7,7 @@ namespace ccl {
 
 Input discover(const Config& config, const Comm& comm, Problems& problems) {
   const auto can_read = [](TraceFormat format) {
-    return format == TraceFormat::memory_snapshot || format == TraceFormat::execution_trace ||
-           make_reader(format) != nullptr;
+    return is_companion(format) || make_reader(format) != nullptr;
   };
   return find_input_together(config, can_read, comm, problems);
 }

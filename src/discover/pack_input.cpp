@@ -84,7 +84,7 @@ void pass(Way& way, Workload& w) {
     pass(way, *field);
   for (auto* field : {&w.global_batch, &w.local_batch, &w.seq_len, &w.microbatch_size, &w.microbatches,
                       &w.virtual_stages, &w.gpus_per_node, &w.gpus_total, &w.layers, &w.heads, &w.kv_heads, &w.head_dim,
-                      &w.hidden_size, &w.experts, &w.experts_per_token, &w.vocab_size})
+                      &w.hidden_size, &w.experts, &w.experts_per_token, &w.vocab_size, &w.sliding_window})
     pass(way, *field);
   for (auto* field : {&w.parameters, &w.parameters_active, &w.parameters_embedding, &w.scale_out_bytes_per_s,
                       &w.scale_up_bytes_per_s})

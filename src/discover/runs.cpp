@@ -109,9 +109,7 @@ void number_folders_as_iterations(std::vector<Candidate>& files, const std::vect
   for (const Candidate& c : files) {
     if (c.file.iteration >= 0) return;
     // A companion beside a trace of its rank is no second iteration.
-    const bool companion =
-        c.file.format == TraceFormat::memory_snapshot || c.file.format == TraceFormat::execution_trace;
-    if (c.file.rank_in_name < 0 || companion) continue;
+    if (c.file.rank_in_name < 0 || is_companion(c.file.format)) continue;
     const int folder = folder_of(c.file.path, folders);
     const auto [at, added] = folder_of_rank.try_emplace({c.file.replica, c.file.rank_in_name}, folder);
     clash = clash || (!added && at->second != folder);

@@ -30,7 +30,7 @@ Problem problem(Code code, std::string file, std::string detail = {}, std::int64
 }
 
 bool wanted(TraceFormat format, const std::string& mode) {
-  const bool nsys = format == TraceFormat::nsys_sqlite || format == TraceFormat::nsys_jsonlines;
+  const bool nsys = is_nsys(format);
   return mode == "torch" ? !nsys : mode == "nsys" ? nsys : true;
 }
 

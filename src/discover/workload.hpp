@@ -45,6 +45,7 @@ struct Workload {
   // model architecture, for MFU
   Sourced<double> parameters, parameters_active, parameters_embedding;
   Sourced<std::int64_t> layers, heads, kv_heads, head_dim, hidden_size, experts, experts_per_token, vocab_size;
+  Sourced<std::int64_t> sliding_window;  // tokens that attention looks back over
   Sourced<double> scale_out_bytes_per_s, scale_up_bytes_per_s;  // one way
   std::vector<std::vector<std::int32_t>> megatron_tp, megatron_pp, megatron_dp, megatron_ep, megatron_model;
   BenchResult bench;

@@ -63,10 +63,6 @@ bool identical(const RankFacts& a, const RankFacts& b, const Input& input) {
          file_of(a, input).gzip == file_of(b, input).gzip;
 }
 
-bool is_nsys(TraceFormat format) {
-  return format == TraceFormat::nsys_sqlite || format == TraceFormat::nsys_jsonlines;
-}
-
 /// Of a rank that both profilers recorded, only PyTorch's trace stays: it says more of each collective. Exports lie
 /// beside the iteration folders as often as in them, so one without an iteration stands for all.
 void drop_second_profiler(std::vector<RankFacts>& facts, const Input& input, bool name_first, Ranks& ranks,

@@ -68,7 +68,14 @@ template <class T>
 class DefinedMetric final : public Metric {
  public:
   using Tables = typename T::Tables;
-  DefinedMetric() : info_(T::info()) {}
+  DefinedMetric() : info_(T::info()) {
+    static_assert(requires { T::local; } || requires { T::matched; } || requires { T::closing; } ||
+                      requires { T::graph; } || requires { T::snapshot; },
+                  "a metric without input: name one of local, matched, closing, graph, snapshot");
+    if constexpr (requires { T::matched; }) info_.needs_matching = true;
+    if constexpr (requires { T::graph; }) info_.needs_matching = info_.needs_chains = true;
+    if constexpr (requires { T::snapshot; }) info_.needs_snapshots = true;
+  }
   const MetricInfo& info() const override { return info_; }
 
   void local(const RankTrace& trace, const LocalContext& context) override {
@@ -112,6 +119,8 @@ class DefinedMetric final : public Metric {
       T::closing(rank, context, rows_);
     else if constexpr (requires { T::closing(rank, context, matrices_); })
       T::closing(rank, context, matrices_);
+    else
+      static_assert(!requires { T::closing; }, "closing(rank, context, Tables& or std::vector<ResultMatrix>&)");
   }
 
   void graph(const StepGraph& graph, const ClosingContext& context) override {

@@ -56,12 +56,12 @@ struct MetricInfo {
   PageSection section = PageSection::further;
   std::vector<std::string> aliases;  // older names that --metric accepts
   Wants wants;                       // of the reader
-  bool needs_matching = false;       // matched() or the clock is used; implies records
+  bool needs_matching = false;       // the clock is used (set for matched(), graph()); implies records
   bool needs_records = false;        // closing() looks at records
   bool needs_segments = false;       // closing() looks at segments
   Purpose purpose = Purpose::any;    // not_applicable in a run that the card calls by the other name
-  bool needs_snapshots = false;      // snapshot() is used; without such a metric snapshots are not read
-  bool needs_chains = false;         // graph() is used; needs_matching must be set too
+  bool needs_snapshots = false;      // set for snapshot(); without such a metric they are not read
+  bool needs_chains = false;         // set for graph()
 };
 
 class TraceViews;

@@ -21,7 +21,7 @@ struct Mfu {
             .definition = "FLOP per token x tokens/s / (GPUs x dense peak). FLOP per token by --mfu-convention: "
                           "torchtitan 6(N - N_embedding) + 12 L H Q T, palm 6 N + 12 L H Q T, megatron 6(N - "
                           "N_embedding) + 6 L H Q T; N = active parameters, L layers, H heads of width Q, T tokens per "
-                          "sequence. Recomputation is not counted. FP8 runs are put against the bf16 peak.",
+                          "sequence, at most the sliding window. Recomputation is not counted. FP8 runs are put against the bf16 peak.",
             .needs = "what throughput_tokens needs, the model's sizes from a workload card, and a GPU of "
                      "configs/hardware.yaml or --peak bf16_flops_per_s=VALUE",
             .section = PageSection::step_time,

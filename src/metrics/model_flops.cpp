@@ -1,5 +1,7 @@
 #include "metrics/model_flops.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace ccl {
@@ -46,12 +48,17 @@ ModelSize model_size(const Workload& w, const std::string& convention) {
     out.attention_width = static_cast<double>(*w.hidden_size.value);
     out.inputs += ", " + shown("H x Q", out.attention_width, "derived: hidden size");
   }
+  if (w.sliding_window && *w.sliding_window.value > 0) {
+    out.sliding_window = static_cast<double>(*w.sliding_window.value);
+    out.inputs += ", " + shown("sliding window", out.sliding_window, w.sliding_window.source);
+  }
   return out;
 }
 
 double flops_per_token(const ModelSize& model, const std::string& convention, double seq_len, const Workload& w) {
   const double matrices = model.parameters - (convention == "palm" ? 0 : model.embedding);
-  const double attention = (convention == "megatron" ? 6 : 12) * model.layers * model.attention_width * seq_len;
+  const double attended = model.sliding_window > 0 ? std::min(seq_len, model.sliding_window) : seq_len;
+  const double attention = (convention == "megatron" ? 6 : 12) * model.layers * model.attention_width * attended;
   const bool inference = w.phase && *w.phase.value == "inference";
   return inference ? (6 * matrices + attention) / 3 : 6 * matrices + attention;
 }

@@ -96,7 +96,7 @@ std::unique_ptr<ByteSource> make_file_source(int fd, std::size_t window_bytes, S
 }
 
 std::unique_ptr<ByteSource> open_source(const std::string& path, std::size_t window_bytes, SourceMemory& memory,
-                                        InflateBackend backend) {
+                                        std::int64_t inflate_limit, InflateBackend backend) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::make_unique<FailedSource>(errno);
   posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -108,7 +108,7 @@ std::unique_ptr<ByteSource> open_source(const std::string& path, std::size_t win
     return std::make_unique<FailedSource>(error_number);
   }
   if (got == 2 && magic[0] == 0x1f && magic[1] == 0x8b)
-    return make_gzip_source(fd, window_bytes, memory, make_inflater(backend));
+    return make_gzip_source(fd, window_bytes, memory, inflate_limit, make_inflater(backend));
   return make_file_source(fd, window_bytes, memory);
 }
 

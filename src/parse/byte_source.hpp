@@ -36,6 +36,7 @@ enum class SourceStatus : std::uint8_t {
   more,
   end,         // the file ended where it should
   gzip_cut,    // the compressed data ended early or is damaged
+  too_large,   // the compressed data holds more text than the limit allows
   unreadable   // the system could not open or read it; see error()
 };
 
@@ -70,14 +71,20 @@ struct SourceMemory {
   std::vector<char> compressed;
 };
 
-/// Opens the file; gzip is recognised by its first two bytes. Never null: what fails shows in status().
+/// Text that a gzip file may always hold, whatever its size: a file made to exhaust costs no more than this.
+inline constexpr std::int64_t unlimited_text_bytes = std::int64_t{256} << 20;
+
+inline constexpr const char* inflate_limit_text = "more text than --inflate-limit allows a file of this size";
+
+/// Opens the file; gzip is recognised by its first two bytes. Never null: what fails shows in status(). A gzip file ends
+/// as too_large where its text is above unlimited_text_bytes and inflate_limit times the bytes read (0: never).
 std::unique_ptr<ByteSource> open_source(const std::string& path, std::size_t window_bytes, SourceMemory& memory,
-                                        InflateBackend backend = InflateBackend::best);
+                                        std::int64_t inflate_limit, InflateBackend backend = InflateBackend::best);
 
 /// Parts of open_source. fd is owned by the source from then on.
 std::unique_ptr<ByteSource> make_file_source(int fd, std::size_t window_bytes, SourceMemory& memory);
 std::unique_ptr<ByteSource> make_gzip_source(int fd, std::size_t window_bytes, SourceMemory& memory,
-                                             std::unique_ptr<Inflater> inflater);
+                                             std::int64_t inflate_limit, std::unique_ptr<Inflater> inflater);
 /// read(2) until the buffer is full or the file ends; −1 on an error (errno says which).
 std::int64_t read_fully(int fd, char* to, std::size_t bytes);
 

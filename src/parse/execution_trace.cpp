@@ -187,21 +187,22 @@ std::vector<RecordedCommunication> read_execution_trace(std::string_view text) {
   return calls;
 }
 
-std::vector<RecordedCommunication> read_execution_trace(const TraceFile& file, std::int64_t window_bytes,
+std::vector<RecordedCommunication> read_execution_trace(const TraceFile& file, const ReadOptions& options,
                                                         Problems& problems) {
   SourceMemory memory;
-  const auto source = open_source(file.path, static_cast<std::size_t>(window_bytes), memory);
+  const auto source = open_source(file.path, static_cast<std::size_t>(options.window_bytes), memory, options.inflate_limit);
   std::string text;
   bool too_long = false;
   while (!too_long && source->next(0)) {
     text.append(source->window(), source->size());
     too_long = static_cast<std::int64_t>(text.size()) > most_text_bytes;
   }
+  too_long |= source->status() == SourceStatus::too_large;
   if (source->status() == SourceStatus::unreadable || too_long) {
     Problem problem;
     problem.code = too_long ? Code::size_limit : Code::unreadable_file;
     problem.file = file.shown;
-    problem.detail = too_long ? "execution trace above 512 MB" : source->error();
+    problem.detail = too_long ? "execution trace above 512 MB, or more text than --inflate-limit allows" : source->error();
     problems.add(std::move(problem));
     return {};
   }

@@ -9,6 +9,7 @@
 #include "core/problems.hpp"
 #include "core/tables.hpp"
 #include "discover/discover.hpp"
+#include "parse/trace_reader.hpp"
 
 namespace ccl {
 
@@ -27,7 +28,7 @@ struct RecordedCommunication {
 /// Calls that communicate, by node number; waits are left out. Damaged nodes are passed over.
 std::vector<RecordedCommunication> read_execution_trace(std::string_view text);
 /// The same of a file, gzip or not; a Problem when it cannot be read.
-std::vector<RecordedCommunication> read_execution_trace(const TraceFile& file, std::int64_t window_bytes,
+std::vector<RecordedCommunication> read_execution_trace(const TraceFile& file, const ReadOptions& options,
                                                         Problems& problems);
 
 /// Gives the collectives of a trace without communication arguments those of the calls, first launch to first call.

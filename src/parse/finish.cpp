@@ -242,6 +242,27 @@ std::int64_t count_overlaps(const RankTrace& trace) {
   return overlaps;
 }
 
+std::int64_t count_empty_steps(const std::vector<Step>& steps) {
+  return std::count_if(steps.begin(), steps.end(), [](const Step& step) {
+    return std::all_of(step.devices.begin(), step.devices.end(),
+                       [](const DeviceWindow& window) { return window.gpu_start_ns == absent_ns; });
+  });
+}
+
+/// The event that alone is more than nine tenths of the summed durations, told by name; "" if there is none. A few
+/// events say nothing: one of them is always most of the time.
+std::string dominating_event(const RankTrace& trace) {
+  constexpr std::size_t too_few = 20;
+  const auto durations = trace.events.dur_ns.span();
+  if (durations.size() < too_few) return "";
+  const auto longest = std::max_element(durations.begin(), durations.end());
+  const double all = std::accumulate(durations.begin(), durations.end(), 0.0);
+  const auto share = static_cast<double>(*longest) / all;
+  if (!(share > 0.9)) return "";
+  const auto at = static_cast<std::size_t>(longest - durations.begin());
+  return std::string(trace.strings.text(trace.strings.id(trace.events.name[at]))) + ": " + std::to_string(*longest) + " ns";
+}
+
 std::int64_t clear_negative_durations(EventTable& events) {
   std::int64_t found = 0;
   for (std::int64_t& duration : events.dur_ns)
@@ -274,6 +295,10 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems) {
   warn(Code::overlap_on_stream, count_overlaps(trace));
   warn(Code::no_step_markers, markers ? 0 : 1);
   warn(Code::no_launch_records, trace.has_launches() ? 0 : 1);
+  const std::int64_t empty_count = count_empty_steps(trace.steps);
+  warn(Code::steps_without_gpu_events, empty_count, "of " + std::to_string(trace.steps.size()) + " steps");
+  const std::string dominating = dominating_event(trace);
+  warn(Code::one_event_dominates, dominating.empty() ? 0 : 1, dominating);
   warn(Code::kernels_outside_steps, trace.outside_events_count, why_outside(trace));
 }
 

@@ -26,9 +26,10 @@ struct Filled {
 /// Two window memories go round: the thread fills one while the reader works in the other.
 class GzipSource final : public ByteSource {
  public:
-  GzipSource(int fd, std::size_t window_bytes, SourceMemory& memory, std::unique_ptr<Inflater> inflater)
+  GzipSource(int fd, std::size_t window_bytes, SourceMemory& memory, std::int64_t inflate_limit,
+             std::unique_ptr<Inflater> inflater)
       : fd_(fd), window_bytes_(window_bytes), room_(window_bytes < 4096 ? 4096 : window_bytes / 4), memory_(memory),
-        inflater_(std::move(inflater)) {
+        inflate_limit_(inflate_limit), inflater_(std::move(inflater)) {
     memory_.compressed.resize(compressed_bytes);
     for (WindowMemory& window : memory_.windows) window.reserve(room_ + window_bytes_);
     thread_ = std::thread([this] { inflate_all(); });
@@ -119,6 +120,10 @@ class GzipSource final : public ByteSource {
       }
     }
     filled.file_bytes = read_bytes_ - static_cast<std::int64_t>(got_ - used_);
+    text_bytes_ += static_cast<std::int64_t>(filled.size);
+    const bool too_large = inflate_limit_ > 0 && text_bytes_ > unlimited_text_bytes &&
+                           text_bytes_ / inflate_limit_ > filled.file_bytes;
+    if (too_large && filled.status == SourceStatus::more) filled.status = SourceStatus::too_large;
     return filled;
   }
 
@@ -173,11 +178,12 @@ class GzipSource final : public ByteSource {
   int fd_;
   std::size_t window_bytes_, room_;
   SourceMemory& memory_;
+  std::int64_t inflate_limit_;
   std::unique_ptr<Inflater> inflater_;
 
   // of the inflating thread
   std::size_t used_ = 0, got_ = 0;
-  std::int64_t read_bytes_ = 0;
+  std::int64_t read_bytes_ = 0, text_bytes_ = 0;
   bool between_members_ = true, first_member_done_ = false;
 
   // shared, under mutex_
@@ -192,8 +198,8 @@ class GzipSource final : public ByteSource {
 }  // namespace
 
 std::unique_ptr<ByteSource> make_gzip_source(int fd, std::size_t window_bytes, SourceMemory& memory,
-                                             std::unique_ptr<Inflater> inflater) {
-  return std::make_unique<GzipSource>(fd, window_bytes, memory, std::move(inflater));
+                                             std::int64_t inflate_limit, std::unique_ptr<Inflater> inflater) {
+  return std::make_unique<GzipSource>(fd, window_bytes, memory, inflate_limit, std::move(inflater));
 }
 
 }  // namespace ccl

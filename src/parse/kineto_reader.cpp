@@ -51,6 +51,7 @@ ReadEnd scan_file(ByteSource& source, KinetoScan& scan, Progress& progress, std:
 
 void report_source(const ByteSource& source, const KinetoScan& scan, std::int64_t text_bytes, ProblemReport& report) {
   if (source.status() == SourceStatus::gzip_cut) report.add(Code::gzip_cut, {}, text_bytes);
+  if (source.status() == SourceStatus::too_large) report.add(Code::size_limit, inflate_limit_text, text_bytes);
   if (source.trailing_bytes() > 0)
     report.add(Code::gzip_trailing_bytes, std::to_string(source.trailing_bytes()) + " bytes", text_bytes);
   for (const DamagedRange& range : scan.damage()) {
@@ -71,7 +72,7 @@ void KinetoReader::read(const TraceFile& file, const ReadOptions& options, Probl
                         const TraceSink& sink) {
   const auto window_bytes =
       std::max(smallest_window_bytes, static_cast<std::size_t>(std::max<std::int64_t>(options.window_bytes, 0)));
-  const std::unique_ptr<ByteSource> source = open_source(file.path, window_bytes, source_memory_, inflate_);
+  const std::unique_ptr<ByteSource> source = open_source(file.path, window_bytes, source_memory_, options.inflate_limit, inflate_);
   KinetoBuilder builder(options, memory_);
   TraceHeader header;
   KinetoScan scan(builder, header, std::max(limit_bytes_, window_bytes), level_);

@@ -22,10 +22,10 @@ Problem problem_of(const TraceFile& file, Code code, std::string detail, std::in
 
 }  // namespace
 
-std::vector<DeviceMemory> read_memory_snapshot(const TraceFile& file, std::int64_t window_bytes, Problems& problems,
+std::vector<DeviceMemory> read_memory_snapshot(const TraceFile& file, const ReadOptions& options, Problems& problems,
                                                Progress& progress) {
   SourceMemory memory;
-  const auto source = open_source(file.path, static_cast<std::size_t>(window_bytes), memory);
+  const auto source = open_source(file.path, static_cast<std::size_t>(options.window_bytes), memory, options.inflate_limit);
   Pickle pickle;
   SnapshotRecords records(pickle);
   std::int64_t reported = 0;
@@ -42,6 +42,7 @@ std::vector<DeviceMemory> read_memory_snapshot(const TraceFile& file, std::int64
     const Code code = failure.refused                              ? Code::pickle_refused
                       : progress.stop_requested()                  ? Code::not_read
                       : source->status() == SourceStatus::gzip_cut ? Code::gzip_cut
+                      : source->status() == SourceStatus::too_large ? Code::size_limit
                                                                    : Code::pickle_invalid;
     problems.add(problem_of(file, code, failure.why, failure.offset));
     return {};

@@ -8,11 +8,12 @@
 #include "core/problems.hpp"
 #include "core/progress.hpp"
 #include "discover/discover.hpp"
+#include "parse/trace_reader.hpp"
 
 namespace ccl {
 
 /// Devices with segments or trace entries, ascending. Empty and a Problem when the file is no usable snapshot.
-std::vector<DeviceMemory> read_memory_snapshot(const TraceFile& file, std::int64_t window_bytes, Problems& problems,
+std::vector<DeviceMemory> read_memory_snapshot(const TraceFile& file, const ReadOptions& options, Problems& problems,
                                                Progress& progress);
 
 }  // namespace ccl

@@ -76,7 +76,7 @@ class Lines {
 void NsysJsonReader::read(const TraceFile& file, const ReadOptions& options, Problems& problems, Progress& progress,
                           const TraceSink& sink) {
   const auto window = static_cast<std::size_t>(std::max<std::int64_t>(options.window_bytes, 64));
-  const std::unique_ptr<ByteSource> source = open_source(file.path, window, memory_);
+  const std::unique_ptr<ByteSource> source = open_source(file.path, window, memory_, options.inflate_limit);
   NsysBuild build(file, options, problems);
   Lines lines(build, file, problems);
   std::size_t keep = 0;
@@ -101,6 +101,8 @@ void NsysJsonReader::read(const TraceFile& file, const ReadOptions& options, Pro
     problems.add({.code = Code::unreadable_file, .file = file.shown, .detail = source->error()});
     return;
   }
+  if (source->status() == SourceStatus::too_large)
+    problems.add({.code = Code::size_limit, .file = file.shown, .detail = inflate_limit_text});
   if (source->status() == SourceStatus::gzip_cut) problems.add({.code = Code::gzip_cut, .file = file.shown});
   // The last line needs no end; half of one means that the file was cut.
   const std::string_view rest(source->window() + (source->size() - keep), keep);

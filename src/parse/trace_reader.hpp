@@ -39,6 +39,7 @@ struct Wants {
 struct ReadOptions {
   Wants wants;
   std::int64_t window_bytes = 4 << 20;
+  std::int64_t inflate_limit = 200;  // bytes of text per byte of a gzip file; 0 = none
   const Classifier* classifier = nullptr;
 };
 

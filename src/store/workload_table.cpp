@@ -56,6 +56,7 @@ void add_model(Rows& rows, const Workload& w) {
   rows.add("experts", "", w.experts);
   rows.add("experts_per_token", "", w.experts_per_token);
   rows.add("vocab_size", "", w.vocab_size);
+  rows.add("sliding_window", "tokens", w.sliding_window);
 }
 
 void add_run(Rows& rows, const Workload& w) {

@@ -108,6 +108,16 @@ class HostileTest(FieldTest):
                                   before=("prlimit", "--as=1500000000"))
         self.assert_has(run.whole(0), compute_count=1)
 
+    def test_a_file_that_inflates_without_end_is_cut_at_the_limit(self):
+        head = b'{"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [' + kernel("b", 0, 1).encode() + b","
+        bomb = gzip.compress(head + b" " * 600000000, 9)
+        folder = self.write({"rank0.json": trace(kernel("a", 0, 1), world=2), "rank1.json.gz": bomb})
+        run = self.analyze_folder(folder, before=("prlimit", "--as=1500000000"))
+        self.assertEqual(run.warnings()["size_limit"], 1)
+        self.assertIn("--inflate-limit", str(run.table("/warnings/rows")))
+        self.assert_has(run.whole(1), compute_count=1)
+        self.assertNotIn("size_limit", self.analyze_folder(folder, "--inflate-limit", "0").warnings())
+
     def test_a_time_limit_ends_a_file_that_inflates_without_end(self):
         bomb = gzip.compress(b'{"traceEvents": [' + b" " * 400000000, 1)
         run = self.analyze_folder(self.write({"rank0.json": trace(kernel("a", 0, 1), world=2), "rank1.json.gz": bomb}),

@@ -154,6 +154,37 @@ class MetricsTest(FieldTest):
         sparse = self.mfu(dense + ", num_experts: 8, num_experts_per_tok: 2, num_active_params: 2000000000", "dp_shard: 4, tp: 1, pp: 1")
         self.assertLess(sparse["mfu_ratio"], values[0] / 2)
 
+    LLAMA_7B = "num_params: 6738415616, num_params_embedding: 131072000, num_layers: 32, num_heads: 32, head_dim: 128"
+
+    def test_M36_the_width_of_the_feed_forward_is_in_the_parameters(self):
+        flops = [self.mfu(self.LLAMA_7B + more, "dp_shard: 4")["per_token_flops"]
+                 for more in ("", ", intermediate_size: 11008, hidden_act: swiglu")]
+        self.assertEqual(flops[0], 6 * (6738415616 - 131072000) + 12 * 32 * 32 * 128 * 4096)
+        self.assertEqual(flops[0], flops[1])
+
+    def test_M40_sliding_windows_and_grouped_queries(self):
+        whole = self.mfu(self.LLAMA_7B, "dp_shard: 4")["per_token_flops"]
+        self.assertEqual(self.mfu(self.LLAMA_7B + ", num_kv_heads: 8", "dp_shard: 4")["per_token_flops"], whole)
+        window = self.mfu(self.LLAMA_7B + ", sliding_window: 1024", "dp_shard: 4")["per_token_flops"]
+        self.assertEqual(whole - window, 12 * 32 * 32 * 128 * (4096 - 1024))
+
+    def test_M41_the_30B_model_with_3B_active_needs_37_6_GFLOP_a_token(self):
+        card = ("num_params: 30532122624, num_active_params: 3356000000, num_params_embedding: 311164928, num_layers: 48, "
+                "num_heads: 32, head_dim: 128, num_kv_heads: 4, hidden_size: 2048, num_experts: 128, num_experts_per_tok: 8")
+        self.assertAlmostEqual(self.mfu(card, "dp_shard: 4", 8192)["per_token_flops"] / 1e9, 37.6, delta=0.05)
+
+    def test_M23_steps_without_kernels_and_one_malformed_event_are_named(self):
+        events = [step(n, 1000 * n, 900) for n in range(32)]
+        events += [launch(n, 1001 + n) for n in range(1, 21)]
+        events += [kernel("a", 1010 + n, 0.5, correlation=n) for n in range(1, 21)]
+        events += [launch(99, 2001), kernel("malformed", 2010, 1770000, correlation=99)]
+        run = self.analyze(trace(*events))
+        self.assertEqual({code: count for code, count in run.warnings().items() if code in ("steps_without_gpu_events", "one_event_dominates")},
+                         {"steps_without_gpu_events": 30, "one_event_dominates": 1})
+        self.assertIn("malformed: 1770000000 ns", str(run.table("/warnings/rows")))
+        rows = {row["step"]: row["compute_ns"] for row in run.table("/metrics/comm_comp_overlap/rows")}
+        self.assertEqual(rows, {1: 10000, 2: 1770000000})
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

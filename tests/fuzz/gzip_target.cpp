@@ -16,7 +16,7 @@ struct Inflated {
 
 Inflated inflate(const std::string& path, InflateBackend backend, std::size_t window_bytes) {
   SourceMemory memory;
-  const std::unique_ptr<ByteSource> source = open_source(path, window_bytes, memory, backend);
+  const std::unique_ptr<ByteSource> source = open_source(path, window_bytes, memory, 0, backend);
   Inflated out;
   constexpr std::size_t enough = std::size_t{4} << 20;
   while (out.text.size() < enough && source->next(0)) out.text.append(source->window(), source->size());

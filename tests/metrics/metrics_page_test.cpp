@@ -1,5 +1,5 @@
 // src/metrics/README.md is what --list-metrics says, as a page. After a change of a metric's texts:
-//   CCL_WRITE_METRICS_PAGE=1 build/tests/test_metrics --gtest_filter='MetricsPage.*'
+//   CCL_WRITE_METRICS_PAGE=1 build/release/tests/test_metrics --gtest_filter='MetricsPage.*'
 #include <gtest/gtest.h>
 
 #include <cstdlib>

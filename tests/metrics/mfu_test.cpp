@@ -32,6 +32,14 @@ TEST(Mfu, ConventionsDifferByEmbeddingAndAttention) {
   EXPECT_DOUBLE_EQ(headline(run.result("mfu"), "per_token_flops"), 6 * 8e6 + 76800);
 }
 
+TEST(Mfu, AttentionLooksBackOverTheSlidingWindowOnly) {
+  SmallRun run = one_gpu();
+  run.workload.sliding_window = {25, "card"};
+  EXPECT_DOUBLE_EQ(headline(run.result("mfu"), "per_token_flops"), 6 * 8e6 + 153600 / 4);
+  run.workload.sliding_window = {1000, "card"};
+  EXPECT_DOUBLE_EQ(headline(run.result("mfu"), "per_token_flops"), 6 * 8e6 + 153600);
+}
+
 TEST(Mfu, ActiveParametersCountForMixturesOfExperts) {
   SmallRun run = one_gpu();
   run.workload.parameters_active = {3e6, "card"};

@@ -79,6 +79,28 @@ TEST(Finish, WithoutMarkersTheWholeSpanIsStepZero) {
   EXPECT_EQ(problems.count(Code::no_step_markers), 1);
 }
 
+TEST(Finish, StepsWithoutGpuEventsAreCounted) {
+  Problems problems;
+  TraceBuilder().step(1, 0, 100).step(2, 100, 200).step(3, 200, 300).kernel("a", 110, 10).build(problems);
+  EXPECT_EQ(problems.count(Code::steps_without_gpu_events), 2);
+  EXPECT_EQ(problems.rows().at(0).detail, "of 3 steps");
+}
+
+TEST(Finish, OneEventThatIsNearlyAllTheTimeIsNamed) {
+  const auto with_longest = [](std::int64_t longest_ns) {
+    TraceBuilder builder;
+    builder.step(1, 0, 100'000);
+    for (std::int64_t i = 0; i < 20; ++i) builder.kernel("a", 10 * i, 10);
+    Problems problems;
+    builder.kernel("long", 200, longest_ns).build(problems);
+    return problems;
+  };
+  EXPECT_EQ(with_longest(1800).count(Code::one_event_dominates), 0);
+  const Problems found = with_longest(1801);
+  ASSERT_EQ(found.count(Code::one_event_dominates), 1);
+  EXPECT_EQ(found.rows().at(0).detail, "long: 1801 ns");
+}
+
 TEST(Finish, GpuWindowReachesFromFirstStartToLastEndAndTheGapIsDeviceIdleTimeBeforeIt) {
   const RankTrace trace = TraceBuilder()
                               .step(1, 100, 200).step(2, 200, 300)

@@ -43,7 +43,7 @@ void read(const std::string& bytes, PickleConsumer& consumer, const PickleLimits
           Answer& answer) {
   const ScratchFolder folder;
   SourceMemory memory;
-  const auto source = open_source(folder.write("a.pickle", bytes), window_bytes, memory);
+  const auto source = open_source(folder.write("a.pickle", bytes), window_bytes, memory, 0);
   answer.failure = read_pickle(*source, consumer, limits, answer.pickle, [](std::int64_t) { return true; });
 }
 Answer read(const std::string& bytes, const PickleLimits& limits = {}, std::size_t window_bytes = 16) {

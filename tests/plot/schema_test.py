@@ -23,7 +23,7 @@ class SchemaTest(PlantedTest):
         there = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
         stale = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
         self.assertEqual(stale, [], "stale pages in src/store/schema; write them anew: CCL_WRITE_SCHEMA_PAGE=1 ctest "
-                                    "--test-dir build -R plot.schema")
+                                    "--test-dir build/release -R plot.schema")
 
 
 if __name__ == "__main__":
