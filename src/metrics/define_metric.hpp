@@ -69,9 +69,6 @@ class DefinedMetric final : public Metric {
  public:
   using Tables = typename T::Tables;
   DefinedMetric() : info_(T::info()) {
-    static_assert(requires { T::local; } || requires { T::matched; } || requires { T::closing; } ||
-                      requires { T::graph; } || requires { T::snapshot; },
-                  "a metric without input: name one of local, matched, closing, graph, snapshot");
     if constexpr (requires { T::matched; }) info_.needs_matching = true;
     if constexpr (requires { T::graph; }) info_.needs_matching = info_.needs_chains = true;
     if constexpr (requires { T::snapshot; }) info_.needs_snapshots = true;
