@@ -190,8 +190,7 @@ std::vector<Option> analysis_options() {
   };
 
   Option inflate = described("--inflate-limit", "inflate_limit", "N",
-                             "a gzip file above 256 MB of text is cut where it holds more than N times its size; "
-                             "default 200, 0 for no limit");
+                             "cut gzip text above N times the file and 256 MB; default 200, 0 never");
   inflate.set = [](Request& r, const std::string& what, const Texts& t) {
     r.config.inflate_limit = to_integer(what, t.back(), 0, 1'000'000);
   };
