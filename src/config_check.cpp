@@ -43,6 +43,18 @@ void check_output_place(const Config& config) {
     throw bad_request("--report-dir " + config.output.report_dir, "is not a folder");
 }
 
+void check_window(const Config& config) {
+  const std::string &start = config.window_start, &end = config.window_end;
+  const auto number = [](const std::string& edge) {
+    const std::string digits = edge.starts_with("step:") ? edge.substr(5) : edge;
+    return to_integer("window", digits, INT64_MIN, INT64_MAX);
+  };
+  const auto is_number = [](const std::string& edge) { return !edge.empty() && edge != "chunk"; };
+  if (!is_number(start) || !is_number(end) || start.starts_with("step:") != end.starts_with("step:")) return;
+  if (number(end) < number(start) || (number(end) == number(start) && !start.starts_with("step:")))
+    throw bad_request("--end " + end, "is not behind --start " + start, "Exchange them.");
+}
+
 std::vector<Config> one_config_per_run(const Config& config, const std::vector<std::string>& runs) {
   std::vector<Config> all;
   std::set<std::string> taken;

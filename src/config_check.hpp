@@ -10,6 +10,9 @@ namespace ccl {
 /// Throws bad_request when a file that is asked for could not be put where it is wanted: better now than after an hour.
 void check_output_place(const Config& config);
 
+/// Throws bad_request when --end lies before --start. Edges of two kinds are compared when the steps are known.
+void check_window(const Config& config);
+
 /// One config per run, each with its own output: <stem>.<run>.h5 and <run>.<timeline>.
 std::vector<Config> one_config_per_run(const Config& config, const std::vector<std::string>& runs);
 

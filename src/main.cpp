@@ -104,7 +104,9 @@ ExitCode analyze_each(const Config& config, const Comm& comm) {
 
 ExitCode analyze(const Config& config, const Comm& comm) {
   together(comm, [&] {
-    if (comm.is_first()) check_output_place(config);
+    if (!comm.is_first()) return;
+    check_window(config);
+    check_output_place(config);
   });
   if (config.input.each_run) return analyze_each(config, comm);
   std::string text;

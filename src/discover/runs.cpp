@@ -59,6 +59,9 @@ std::string pick_run(const InputConfig& config, const std::vector<std::string>& 
   if (same_end.size() > 1)
     throw FatalError(ExitCode::bad_request,
                      "--run " + wanted + " fits several runs (" + joined(same_end) + ") use the full name");
+  if (runs.size() == 1)
+    throw FatalError(ExitCode::bad_request, "no run is called " + wanted +
+                                                " (all traces are of one run) leave --run out or name another folder");
   std::vector<std::string> words = runs;
   for (const std::string& run : runs) words.emplace_back(file_name(run));
   const std::string meant = closest(wanted, words);

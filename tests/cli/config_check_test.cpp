@@ -34,6 +34,28 @@ TEST(OutputPlace, IsCheckedBeforeAnyTraceIsRead) {
   EXPECT_THAT(refusal(folder.path("x.h5"), folder.path()), ::testing::HasSubstr("is a folder"));
 }
 
+TEST(Window, EndsBehindItsStart) {
+  const auto refused = [](const char* start, const char* end) {
+    Config config;
+    config.window_start = start;
+    config.window_end = end;
+    try {
+      check_window(config);
+    } catch (const FatalError&) {
+      return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refused("step:9", "step:3"));
+  EXPECT_TRUE(refused("100", "50"));
+  EXPECT_TRUE(refused("100", "100"));
+  EXPECT_FALSE(refused("step:3", "step:3"));
+  EXPECT_FALSE(refused("50", "100"));
+  EXPECT_FALSE(refused("step:9", "100"));
+  EXPECT_FALSE(refused("chunk", "step:3"));
+  EXPECT_FALSE(refused("", "5"));
+}
+
 TEST(EachRun, HasAnOutputOfItsOwn) {
   Config config;
   config.output.hdf5 = "out/all.h5";
