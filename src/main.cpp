@@ -31,6 +31,11 @@ void on_signal(int) {
   if (stop_signals.fetch_add(1) > 0) _exit(static_cast<int>(ExitCode::ended_early));
 }
 
+void catch_signals() {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit then is a failed write, which is reported as a full disk is
+}
+
 void print(std::FILE* to, const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), to);
   std::fflush(to);
@@ -176,10 +181,9 @@ int main(int argc, char** argv) {
   }
 
   try {
+    catch_signals();  // a batch system may send its warning while MPI starts
     const Comm comm(argc, argv);
-    // After MPI_Init, which may bring handlers of its own.
-    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, on_signal);
-    std::signal(SIGXFSZ, SIG_IGN);  // a file size limit then is a failed write, which is reported as a full disk is
+    catch_signals();  // MPI may have brought handlers of its own
     return exit_status(serve(request, refused, launch, comm));
   } catch (const std::exception& error) {  // MPI would not start
     complain(error.what());

@@ -32,6 +32,7 @@ end_all() {
   done
 }
 trap end_all EXIT
+began=$(date +%s.%N)
 
 (umask 077 && head -c 512 /dev/urandom >"$folder/munge/key")
 munged --key-file="$folder/munge/key" --socket="$folder/munge/socket" --pid-file="$folder/munge/munged.pid" \
@@ -85,5 +86,6 @@ for _ in $(seq 300); do
   sleep 0.1
 done
 [ "$(sinfo -h -N -t idle -o %N | sort -u | wc -l)" = $nodes ] || skip "nodes are not idle after 30 s: $(tail -n 1 "$folder/log/n1")"
+awk -v began="$began" -v ended="$(date +%s.%N)" -v nodes=$nodes 'BEGIN { printf "%d nodes idle after %.1f s\n", nodes, ended - began }'
 
 "$@"

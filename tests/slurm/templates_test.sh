@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The templates of slurm/ on a throw-away cluster, submitted as they are: analysis, a chain behind a training job, an
-# array over iterations, a scaling study, failures, a cancelled job, workers without PMIx.
+# array over iterations, a scaling study, failures, a cancelled job, a time limit that is hit, workers without PMIx.
 #   templates_test.sh SOURCE_DIR CCL_ANALYZE CCL_COMPARE CCL_SYNTH
 set -u
 source=$1
@@ -13,7 +13,7 @@ if [ -z "${CCL_IN_CLUSTER:-}" ]; then
   exit $?
 fi
 source "$source/tests/support/expect.sh"
-shown="ccl-*.out training.out"
+shown="ccl-*.out training.out now.out"
 # ended JOB: its states, when all its tasks have ended, at most after 150 s
 ended() {
   local states=PENDING
@@ -29,6 +29,14 @@ submit() { sbatch --parsable --ntasks-per-node=2 --cpus-per-task=1 "$@"; }
 
 "$synth" --preset tiny --no-faults --steps 6 --steps-per-iteration 2 -o set >/dev/null || exit 1
 traces=$PWD/set
+
+# A time limit that is hit, beside the other jobs: one iteration under 600 names, 180 GB of text, is more than a
+# minute of reading. SLURM looks at its jobs twice a minute: the signal comes 45 to 60 s before the end of this one.
+"$synth" --no-faults --mesh dp_shard=2 --layers 1 --steps 1 --steps-per-iteration 1 --mb-per-rank 150 --gz -o long >/dev/null || exit 1
+endless=$(dirname "$(find long -type d -name 'iteration_*' | head -n 1)")
+first=$(basename "$endless"/iteration_*)
+for number in $(seq 1001 1600); do cp -rl "$endless/$first" "$endless/iteration_$number"; done
+limited=$(submit --ntasks-per-node=1 --time=1 --signal=USR1@45 "$source/slurm/analyze.sbatch" "$PWD/$endless" -o limited.h5)
 
 job=$(submit --nodes=2 "$source/slurm/analyze.sbatch" "$traces" -o one.h5)
 expect "analysis on two nodes" [ "$(ended "$job")" = COMPLETED ]
@@ -59,6 +67,9 @@ job=$(submit --nodes=1 "$source/slurm/scaling.sbatch" "$traces")
 expect "scaling study" [ "$(ended "$job")" = COMPLETED ]
 expect "with 1 and 2 tasks" [ "$(grep -cE '^[12] tasks: [0-9.]+ s' "ccl-scaling-$job.out")" -ge 2 ]
 
+CCL_SRUN="--cpus-per-task=1" bash "$source/slurm/interactive.sh" "$traces" -o now.h5 >now.out 2>&1 || complain "in the foreground: exit $?"
+expect "its page" says now.out '^results +now.h5'
+
 job=$(submit "$source/slurm/analyze.sbatch" "$PWD/nowhere" -o no.h5)
 expect "a bad request fails" [ "$(ended "$job")" = FAILED ]
 expect "with its exit code" [ "$(exit_code "$job")" = 2 ]
@@ -74,5 +85,13 @@ job=$(submit --hold "$source/slurm/analyze.sbatch" "$traces" -o cancelled.h5)
 scancel "$job"
 expect "a cancelled job" [ "$(ended "$job")" = CANCELLED ]
 expect "leaves nothing" [ ! -e cancelled.h5 ]
+
+state=$(ended "$limited")
+scontrol show job "$limited" | grep -E 'JobState|RunTime|TimeLimit'
+tail -n 3 "ccl-analyze-$limited.out"
+expect "at its time limit a job ends early ($state $(exit_code "$limited"))" [ "$state $(exit_code "$limited")" = "FAILED 4" ]
+expect "its last line" says "ccl-analyze-$limited.out" '^analyze.sbatch: ended early, the result is partial$'
+expect "its page" says "ccl-analyze-$limited.out" 'ENDED EARLY'
+expect "what was read is written" [ "$(h5dump -a /completeness limited.h5 2>/dev/null | grep -oE '\(0\): "[a-z]+')" = '(0): "partial' ]
 
 conclude "all templates as they should be"

@@ -7,6 +7,16 @@ from results import Skip
 MOST = 24
 
 
+def groups_to_show(delay, dimensions):
+    """Rows of the groups with most delay, most first; each dimension gets its part, or one would crowd out the others."""
+    order = np.argsort(-delay, kind="stable")
+    quota = -(-MOST // len(set(dimensions)))
+    first = [index for name in sorted(set(dimensions)) for index in order[dimensions[order] == name][:quota]]
+    rest = [index for index in order if index not in set(first)]
+    shown = (first + rest)[:MOST]
+    return sorted(shown, key=lambda index: (-delay[index], index))
+
+
 def box(name, lag):
     low, first, middle, third, high = np.percentile(lag, [5, 25, 50, 75, 95])
     return {"label": f"{name}  n={len(lag)}", "whislo": low, "q1": first, "med": middle, "q3": third, "whishi": high,
@@ -22,8 +32,8 @@ def draw(results):
     dimension_of = {int(r["group"]): r["dimension"] or "unknown" for r in results.table("process_groups")}
     groups, at = np.unique(rows["group"], return_inverse=True)
     delay = np.bincount(at, weights=np.maximum(rows["delay_ns"], 0).astype(float))
-    shown = np.argsort(-delay, kind="stable")[:MOST]
     dimensions = np.array([dimension_of.get(int(group), "unknown") for group in groups])
+    shown = groups_to_show(delay, dimensions)
     parts = [(f"all {name} ({(dimensions == name).sum()} groups)", dimensions[at] == name)
              for name in sorted(set(dimensions)) if (dimensions == name).sum() > 1]
     wholes = len(parts)
@@ -42,8 +52,12 @@ def draw(results):
     ax.grid(axis="x", color="#E0E0E0")
     worst = shown[0]
     median = float(np.median(rows["lag_ns"]))
-    left = "" if len(groups) <= MOST else f" (the {MOST} of {len(groups)} groups with most delay)"
+    left = "" if len(groups) <= MOST else f" (shown: {MOST} of {len(groups)} groups)"
+    share, where = delay[worst], names.get(int(groups[worst]), groups[worst])
+    if share < 0.05 * delay.sum():  # no single group says much
+        by_dimension = {name: delay[dimensions == name].sum() for name in sorted(set(dimensions))}
+        where = max(by_dimension, key=by_dimension.get)
+        share, where = by_dimension[where], f"groups of {where}"
     look.title(fig, f"Half of all collectives wait less than {look.say_ns(median)} for their last member; "
-                    f"{delay[worst] / max(delay.sum(), 1):.0%} of the delay is on "
-                    f"{names.get(int(groups[worst]), groups[worst])}{left}")
+                    f"{share / max(delay.sum(), 1):.0%} of the delay is on {where}{left}")
     return fig

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# What `cmake --install` leaves: programs and scripts that run from there, templates, the module file's paths.
+#   installed_test.sh CMAKE BUILD_DIR SOURCE_DIR
+set -u
+source "$3/tests/support/expect.sh"
+shown=err
+"$1" --install "$2" --prefix "$folder/ccl" >out 2>err || complain "cmake --install"
+share=ccl/share/ccl-analyze
+for program in ccl-analyze ccl-compare; do
+  expect "$program runs" says <(ccl/bin/$program --help 2>&1) "$program"
+done
+for script in jobs/plot/plot slurm/after-training.sh slurm/interactive.sh slurm/newest-iteration.sh slurm/propose.sh; do
+  expect "$script can be run" [ -x "$share/$script" ]
+done
+expect "the templates are there" [ "$(find "$share/slurm" -name '*.sbatch' | wc -l)" = 4 ]
+mkdir -p traces/iteration_3 && truncate -s 900M traces/iteration_3/rank{0,1,2,3}.json
+"$share/slurm/propose.sh" traces >out 2>err || complain "propose.sh"
+expect "it proposes" says out '^sbatch --nodes=1 --ntasks-per-node=1 --cpus-per-task=2 --time=3 slurm/analyze.sbatch traces$'
+expect "the newest iteration" [ "$("$share/slurm/newest-iteration.sh" traces)" = 3 ]
+# Every path of the module file must be one that was installed.
+for path in $(sed -nE 's/^(setenv|prepend-path) +[A-Z_]+ +\$prefix/ccl/p' "$share/slurm/modules/ccl-analyze"); do
+  expect "the module names what is there: $path" [ -e "$path" ]
+done
+conclude "what is installed can be used"
