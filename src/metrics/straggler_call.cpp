@@ -31,11 +31,12 @@ std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>
   return {};
 }
 
-StragglerCall call_straggler(const std::vector<RankBlame>& ranks, std::int64_t residual_ns) {
+namespace {
+
+StragglerCall call_rank(const std::vector<RankBlame>& ranks, std::size_t which, std::int64_t residual_ns) {
   StragglerCall out;
-  for (std::size_t i = 1; i < ranks.size(); ++i)
-    if (ranks[i].blame_ns > ranks[out.largest].blame_ns) out.largest = i;
-  const RankBlame& rank = ranks[out.largest];
+  out.largest = which;
+  const RankBlame& rank = ranks[which];
   out.share_of_period = ratio(static_cast<double>(rank.blame_ns), static_cast<double>(rank.periods_ns));
   const std::int64_t noise_ns = residual_ns < 0 ? 0 : 2 * residual_ns * rank.last_count;
   out.stands_out =
@@ -44,6 +45,25 @@ StragglerCall call_straggler(const std::vector<RankBlame>& ranks, std::int64_t r
   const double period_ns =
       rank.steps_count > 0 ? static_cast<double>(rank.periods_ns) / static_cast<double>(rank.steps_count) : 0;
   out.onset = onset_of(rank.blame_by_step, least_share_of_period * period_ns);
+  return out;
+}
+
+}  // namespace
+
+StragglerCall call_straggler(const std::vector<RankBlame>& ranks, std::int64_t residual_ns) {
+  std::size_t largest = 0;
+  for (std::size_t i = 1; i < ranks.size(); ++i)
+    if (ranks[i].blame_ns > ranks[largest].blame_ns) largest = i;
+  return call_rank(ranks, largest, residual_ns);
+}
+
+std::vector<StragglerCall> call_stragglers(const std::vector<RankBlame>& ranks, std::int64_t residual_ns) {
+  std::vector<StragglerCall> out;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (const StragglerCall call = call_rank(ranks, i, residual_ns); call.stands_out) out.push_back(call);
+  std::stable_sort(out.begin(), out.end(), [&](const StragglerCall& a, const StragglerCall& b) {
+    return ranks[a.largest].blame_ns > ranks[b.largest].blame_ns;
+  });
   return out;
 }
 

@@ -31,6 +31,8 @@ struct StragglerCall {
 
 /// ranks: not empty, ordered by (replica, rank). residual_ns: of the run, −1 unknown (then it limits nothing).
 StragglerCall call_straggler(const std::vector<RankBlame>& ranks, std::int64_t residual_ns);
+/// All that stand out, largest blame first; `largest` is the rank of each.
+std::vector<StragglerCall> call_stragglers(const std::vector<RankBlame>& ranks, std::int64_t residual_ns);
 
 /// First step from which the values stay above 3 × the median of the earlier ones and at least at `relevant_ns`;
 /// nothing if that is one of the first three steps or there is none.

@@ -4,6 +4,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/wide.hpp"
+#include "exchange/model_groups.hpp"
 #include "metrics/format.hpp"
 
 namespace ccl::straggler {
@@ -44,6 +45,8 @@ std::vector<ColumnSpec<Transfer>> Transfer::columns(const Resolver& resolver) {
   std::vector<ColumnSpec<Transfer>> all = key_columns<Transfer>();
   all.push_back(group_column<Transfer>(resolver));
   all.push_back(column("dimension", &Transfer::dimension, "", "parallelism the group serves"));
+  all.push_back(column("rank_a", &Transfer::rank_a, "", "of messages: lower rank of the pair; -1 = a collective", -1));
+  all.push_back(column("rank_b", &Transfer::rank_b, "", "of messages: higher rank of the pair; -1 = a collective", -1));
   all.push_back(column("op", &Transfer::op, "", "operation"));
   all.push_back(column("link_class", &Transfer::link_class, "", "intra: members on one host; inter: on several"));
   all.push_back(column("group_size", &Transfer::group_size, "", "ranks in the group", -1));
@@ -53,25 +56,45 @@ std::vector<ColumnSpec<Transfer>> Transfer::columns(const Resolver& resolver) {
   return all;
 }
 
+Stages::Stages(const Ranks& ranks, const Groups& groups, const Workload& workload) {
+  for (const ModelPlace& place : model_groups(ranks, groups, workload).places) by_rank_.push_back(place.stage);
+}
+
+std::int32_t Stages::of(RankId rank) const {
+  return rank.known() && static_cast<std::size_t>(rank.value) < by_rank_.size()
+             ? by_rank_[static_cast<std::size_t>(rank.value)]
+             : -1;
+}
+
+bool Stages::alone(const Group& group, RankId rank) const {
+  if (of(rank) < 0) return group.dimension == Dimension::pp;
+  bool others = false;
+  for (const std::int32_t member : group.members) {
+    if (member == rank.value) continue;
+    if (of(RankId(member)) == of(rank)) return false;
+    others = true;
+  }
+  return others;
+}
+
 namespace {
 
-/// Median of one number over the members but one; the lower of two middle ones.
-std::uint32_t usual(std::span<const MatchedMember> members, const MatchedMember& without,
-                    std::uint32_t BeforeCollective::*number) {
-  std::vector<std::uint32_t> others;
-  for (const MatchedMember& member : members)
-    if (&member != &without) others.push_back(member.before.*number);
-  const auto middle = others.begin() + static_cast<std::ptrdiff_t>((others.size() - 1) / 2);
-  std::nth_element(others.begin(), middle, others.end());
+/// Median of one number; the lower of two middle ones.
+std::uint32_t usual(const std::vector<const MatchedMember*>& peers, std::uint32_t BeforeCollective::*number) {
+  std::vector<std::uint32_t> numbers;
+  for (const MatchedMember* peer : peers) numbers.push_back(peer->before.*number);
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>((numbers.size() - 1) / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
   return *middle;
 }
 
 // A collective that overlaps compute does not hold back its members: one that was behind before it still is, and has
 // more kernels to run until the next one. Only the time per kernel tells slow compute.
-void split_delay(const MatchedInstance& instance, std::span<const MatchedMember> members, const MatchedMember& last,
-                 CauseSums& row) {
+void split_delay(const MatchedInstance& instance, const std::vector<const MatchedMember*>& peers,
+                 const MatchedMember& last, CauseSums& row) {
+  if (peers.empty()) return;
   const auto more = [&](std::uint32_t BeforeCollective::*number) {
-    return std::max<std::int64_t>(0, std::int64_t{last.before.*number} - usual(members, last, number));
+    return std::max<std::int64_t>(0, std::int64_t{last.before.*number} - usual(peers, number));
   };
   const std::int64_t more_compute_ns = more(&BeforeCollective::compute_ns);
   const std::int64_t more_count = more(&BeforeCollective::kernels_count);
@@ -97,7 +120,8 @@ void split_delay(const MatchedInstance& instance, std::span<const MatchedMember>
 
 }  // namespace
 
-void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> members, std::vector<CauseSums>& out) {
+void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> members, const Stages& stages,
+                std::vector<CauseSums>& out) {
   for (const MatchedMember& member : members) {
     CauseSums row;
     row.step = {instance.iteration, instance.step};
@@ -113,21 +137,27 @@ void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> 
       row.last_count = 1;
       row.incomplete_count = instance.incomplete ? 1 : 0;
       row.delay_ns = instance.delay_ns;
-      split_delay(instance, members, member, row);
+      std::vector<const MatchedMember*> peers;
+      for (const MatchedMember& other : members)
+        if (&other != &member && stages.of(other.rank) == stages.of(member.rank)) peers.push_back(&other);
+      split_delay(instance, peers, member, row);
     }
     out.push_back(row);
   }
 }
 
-void add_transfer(const MatchedInstance& instance, Dimension dimension, std::vector<Transfer>& out) {
-  if (instance.op != CollectiveOp::all_reduce && instance.op != CollectiveOp::all_gather &&
+void add_transfer(const MatchedInstance& instance, std::span<const MatchedMember> members, Dimension dimension,
+                  std::vector<Transfer>& out) {
+  const bool message = is_point_to_point(instance.op);
+  if (!message && instance.op != CollectiveOp::all_reduce && instance.op != CollectiveOp::all_gather &&
       instance.op != CollectiveOp::reduce_scatter)
     return;
-  if (instance.payload_bytes < 0 || instance.incomplete) return;
+  if (instance.payload_bytes < 0 || instance.transfer_ns < 0 || instance.incomplete) return;
   Transfer row;
-  row.iteration = instance.iteration;
+  row.step = {instance.iteration, instance.step};
   row.replica = instance.replica;
   row.group = instance.group;
+  if (message) std::tie(row.rank_a, row.rank_b) = std::minmax(members[0].rank.value, members[1].rank.value);
   row.dimension = dimension;
   row.op = instance.op;
   row.link_class = instance.link_class;

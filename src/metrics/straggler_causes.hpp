@@ -2,14 +2,30 @@
 // collective of the group (BeforeCollective), and a rank's own waits in other groups. Out: the delay of every collective
 // split by cause, and blame moved on through nested groups to its origin (report stage).
 #pragma once
+#include <map>
+#include <optional>
 #include <span>
 
 #include "metrics/metric.hpp"
+#include "metrics/straggler_call.hpp"
 
 namespace ccl::straggler {
 
 enum class Cause : std::uint8_t { compute, launch, stalled, link, communication, pipeline, unexplained };
 std::string_view to_text(Cause);
+
+/// Which ranks do the same work: those of one pipeline stage. Without a pipeline, all.
+class Stages {
+ public:
+  Stages() = default;
+  Stages(const Ranks& ranks, const Groups& groups, const Workload& workload);
+  std::int32_t of(RankId rank) const;  // −1 unknown
+  /// Members of the group are of several stages, and none but this rank of its own: being last is the order of work.
+  bool alone(const Group& group, RankId rank) const;
+
+ private:
+  std::vector<std::int32_t> by_rank_;
+};
 
 /// A rank in a group in one step, not written as such. The parts of the delay are what the last rank had more of than
 /// the median of the other members.
@@ -26,6 +42,21 @@ struct CauseSums {
   void combine(const CauseSums& other);
   static TableInfo table() { return {}; }
   static std::vector<ColumnSpec<CauseSums>> columns(const Resolver&) { return {}; }
+};
+
+/// How long a rank computes in a step, not written as such.
+struct Compute {
+  StepId step;
+  RankId rank;
+  std::int32_t replica = -1;
+  std::int64_t compute_ns = 0, period_ns = 0;  // union of its kernels; devices added
+  auto key() const { return std::tuple(step, rank, replica); }
+  void combine(const Compute& other) {
+    compute_ns += other.compute_ns;
+    period_ns += other.period_ns;
+  }
+  static TableInfo table() { return {}; }
+  static std::vector<ColumnSpec<Compute>> columns(const Resolver&) { return {}; }
 };
 
 /// What a rank spent in other groups before the collectives where it is last. for_rank −1: transfer, not waiting.
@@ -45,30 +76,37 @@ struct Elsewhere {
   static std::vector<ColumnSpec<Elsewhere>> columns(const Resolver& resolver);
 };
 
-/// Transfer of the collectives of one shape in one group, to be compared with other groups.
+/// Transfer of the collectives of one shape in one group, or of the messages between two ranks, to be compared with others.
 struct Transfer {
-  std::int32_t iteration = -1, replica = -1;
+  StepId step;
+  std::int32_t replica = -1;
   GroupId group;
+  std::int32_t rank_a = -1, rank_b = -1;  // of messages, lower rank first; −1: a collective
   Dimension dimension = Dimension::unknown;
   CollectiveOp op = CollectiveOp::unknown;
   LinkClass link_class = LinkClass::unknown;
   std::int32_t group_size = -1;
   std::int64_t payload_bytes = -1, transfer_ns = 0, count = 0;
   auto key() const {
-    return std::tuple(iteration, replica, group, dimension, op, link_class, group_size, payload_bytes);
+    return std::tuple(step, replica, group, rank_a, rank_b, dimension, op, link_class, group_size, payload_bytes);
   }
   void combine(const Transfer& more) {
     transfer_ns += more.transfer_ns;
     count += more.count;
   }
-  static TableInfo table() { return {"transfers", "summed transfer of each group by operation and size"}; }
+  static TableInfo table() {
+    return {"transfers", "summed transfer of each group, of messages each pair of ranks, by operation and size"};
+  }
   static std::vector<ColumnSpec<Transfer>> columns(const Resolver& resolver);
 };
 
 /// One credible symmetric instance. Appends a row per member.
-void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> members, std::vector<CauseSums>& out);
-/// Its transfer, if like groups send the same amounts (all_reduce, all_gather, reduce_scatter of known size).
-void add_transfer(const MatchedInstance& instance, Dimension dimension, std::vector<Transfer>& out);
+void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> members, const Stages& stages,
+                std::vector<CauseSums>& out);
+/// Transfer of a credible instance, if like groups send the same amounts (all_reduce, all_gather, reduce_scatter and
+/// messages, of known size).
+void add_transfer(const MatchedInstance& instance, std::span<const MatchedMember> members, Dimension dimension,
+                  std::vector<Transfer>& out);
 /// What this rank waited for in other groups before the collectives where it is last.
 void add_elsewhere(const ClosingRank& rank, std::vector<Elsewhere>& out);
 
@@ -82,19 +120,48 @@ struct Origin {
   Cause cause = Cause::unexplained;
   std::int64_t blame_ns = 0;
 };
-/// A group whose collectives take at least 1.25 × as long as those of like groups (median of the others).
+/// A group, or a pair of ranks that exchange messages, that takes at least 1.25 × as long as its like (median of the
+/// others in the same step).
 struct SlowGroup {
+  std::int32_t replica = -1;
   GroupId group;
-  double times = 1;     // transfer / that of like groups
-  double more_ns = 0;   // transfer − that of like groups, over all its collectives
+  std::int32_t rank_a = -1, rank_b = -1;  // of messages
+  double times = 1;             // transfer / that of like groups, from `since` on
+  double more_ns = 0;           // transfer − that of like groups, from `since` on
+  std::int64_t steps_count = 0; // from `since` on
+  std::optional<StepId> since;  // nothing: from the first step seen
 };
 /// Rows sorted and folded. Origins sorted by (replica, rank, group, origin); they sum to the delay exactly.
 struct Explanation {
   std::vector<Origin> origins;
   std::vector<SlowGroup> slow_groups;
 };
+/// residual_ns: of the clocks, which the transfer of a message rests on.
 Explanation explain(std::span<const CauseSums> causes, std::span<const Elsewhere> elsewhere,
-                    std::span<const Transfer> transfers, const Groups& groups);
+                    std::span<const Transfer> transfers, const Groups& groups, const Stages& stages,
+                    std::int64_t residual_ns);
+/// Rows with their delay split over their causes for good: by what a rank had more of than its peers in the whole step
+/// where single collectives do not tell. The parts are at most the delay.
+std::vector<CauseSums> settle_causes(std::span<const CauseSums> causes, const Groups& groups, const Stages& stages);
+std::vector<SlowGroup> find_slow_groups(std::span<const Transfer> transfers, std::int64_t residual_ns);
+
+/// The delay a rank causes itself among ranks that do the same work: neither by waiting elsewhere nor by its place in the
+/// pipeline. A delay shows again in every group that waits next, so of a step's groups only the largest counts.
+struct OwnBlame {
+  std::int32_t replica = -1;
+  RankId rank;
+  std::vector<std::pair<StepId, std::int64_t>> by_step;  // ascending; every step in which it meets its peers
+  std::map<std::tuple<Cause, GroupId>, std::vector<std::pair<StepId, std::int64_t>>> parts;  // add up to by_step
+  std::int64_t last_count = 0;                           // in the groups that count
+};
+/// Sorted by (replica, rank). causes: as add_causes() made them.
+std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, const Groups& groups, const Stages& stages);
+/// Why, where and how sure, over the steps from `since` on; as cause_sentence().
+std::string own_sentence(const OwnBlame& own, std::span<const CauseSums> causes, std::span<const Compute> computes,
+                         const std::optional<StepId>& since, const Groups& groups, const Stages& stages);
+std::string describe(Cause cause);
+/// A group without members where the id is unknown.
+const Group& group_of(const Groups& groups, GroupId id);
 
 std::string hundredths(double value);  // "1.50"
 /// "slow compute (its kernels take 1.50 x as long as its peers'), on 'mesh_tp' …; confidence high (97 % of its blame)"; empty without blame.

@@ -10,6 +10,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/statistics.hpp"
+#include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
@@ -33,18 +34,30 @@ struct StragglerLag {
   }
   using Tables = straggler::Tables;
 
+  static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
+    for_each_step(trace, context.views->busy(), [&](const StepBusy& at) {
+      Compute row;
+      row.step.step = at.step.number;
+      row.compute_ns = length_ns(at.lists.compute);
+      row.period_ns = at.period_ns();
+      out.of<Compute>().push_back(row);
+    });
+  }
+
   static void matched(const MatchedCollectives& collectives, const ClosingContext& context, Tables& out) {
+    const Stages stages(context.ranks, context.groups, context.workload);
     for (const MatchedInstance& instance : collectives.instances) {
-      if (!is_symmetric(instance.op) || instance.members_seen < 2) continue;
-      Tally tally{.instances_count = 1};
+      if (instance.members_seen < 2) continue;
+      const std::span members = std::span(collectives.members)
+                                    .subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen));
+      const Dimension dimension = dimension_of(context.groups, instance.group, instance.op);
       const bool usable = instance.credible && instance.transfer_ns >= 0;
+      if (usable) add_transfer(instance, members, dimension, out.of<Transfer>());
+      if (!is_symmetric(instance.op)) continue;
+      Tally tally{.instances_count = 1};
       if (usable) {
-        const std::span members = std::span(collectives.members)
-                                      .subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen));
-        const Dimension dimension = dimension_of(context.groups, instance.group, instance.op);
         add_instance(instance, members, dimension, out);
-        add_causes(instance, members, out.of<CauseSums>());
-        add_transfer(instance, dimension, out.of<Transfer>());
+        add_causes(instance, members, stages, out.of<CauseSums>());
       }
       tally.credible_count = usable ? 1 : 0;
       out.of<Tally>().push_back(tally);

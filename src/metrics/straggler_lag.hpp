@@ -128,8 +128,13 @@ struct Tally {
   static std::vector<ColumnSpec<Tally>> columns(const Resolver&) { return {}; }
 };
 
-using Tables = RowTables<Row, ByGroup, ByDimension, Blame, Lag, Tally, CauseSums, Elsewhere, Transfer>;
+using Tables = RowTables<Row, ByGroup, ByDimension, Blame, Lag, Tally, CauseSums, Elsewhere, Transfer, Compute>;
 
+/// "since step 9 (iteration_10)" or "from the first step seen".
+std::string since_text(const std::optional<StepId>& onset);
+/// Lines, headlines and the table own_blame. all: every blame of every rank, sorted by (replica, rank).
+void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
+                    const ReportContext& context, Report& out);
 /// Status, headlines, page and long form.
 void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out);
 

@@ -12,7 +12,6 @@ namespace ccl::straggler {
 namespace {
 
 constexpr int most_hops = 8;
-constexpr double slow_link_ratio = 1.25;
 
 std::int64_t part_of(std::int64_t whole, std::int64_t part, std::int64_t of) {
   return of <= 0 ? 0 : static_cast<std::int64_t>(static_cast<Wide>(whole) * part / of);
@@ -35,63 +34,12 @@ struct Node {
 };
 using Nodes = std::map<NodeKey, Node>;
 
-/// Whose sums over a step a rank's are compared with: the other members of its group. Members of a pipeline group do
-/// different work by design, so there it is the ranks at its place in the sibling groups.
-class Peers {
- public:
-  Peers(std::span<const CauseSums> rows, const Groups& groups) : groups_(groups) {
-    for (const CauseSums& row : rows) places_[place(row)].push_back(&row);
-  }
-  bool in_pipeline(GroupId id) const {
-    const std::int32_t row = groups_.row_of(id);
-    return row >= 0 && groups_.groups[static_cast<std::size_t>(row)].dimension == Dimension::pp;
-  }
-  /// The row with `wanted_ns` of its delay split by what it had more of than its peers in the whole step. What that
-  /// leaves stays unsplit.
-  void split(CauseSums& row, std::int64_t wanted_ns) const {
-    using Member = std::int64_t CauseSums::*;
-    constexpr std::pair<Member, Member> parts[] = {{&CauseSums::compute_ns, &CauseSums::by_compute_ns},
-                                                   {&CauseSums::communication_ns, &CauseSums::by_communication_ns},
-                                                   {&CauseSums::launch_ns, &CauseSums::by_launch_ns},
-                                                   {&CauseSums::stalled_ns, &CauseSums::by_stalled_ns}};
-    std::int64_t more_ns[4] = {}, sum_ns = 0;
-    for (std::size_t part = 0; part < 4; ++part) {
-      std::vector<std::int64_t> others;
-      for (const CauseSums* peer : places_.at(place(row)))
-        if (peer->group != row.group || peer->rank != row.rank) others.push_back(peer->*parts[part].first);
-      if (others.empty()) return;
-      std::sort(others.begin(), others.end());
-      more_ns[part] = std::max<std::int64_t>(0, row.*parts[part].first - others[(others.size() - 1) / 2]);
-      sum_ns += more_ns[part];
-    }
-    for (std::size_t part = 0; part < 4; ++part)
-      row.*parts[part].second += sum_ns <= wanted_ns ? more_ns[part] : part_of(wanted_ns, more_ns[part], sum_ns);
-  }
-
- private:
-  using Place = std::tuple<StepId, std::int32_t, GroupId, std::int32_t, std::ptrdiff_t>;
-  Place place(const CauseSums& row) const {
-    if (!in_pipeline(row.group)) return {row.step, row.replica, row.group, 0, 0};
-    const Group& group = groups_.groups[static_cast<std::size_t>(groups_.row_of(row.group))];
-    const auto at = std::find(group.members.begin(), group.members.end(), row.rank.value);
-    return {row.step, row.replica, GroupId(), group.size, at - group.members.begin()};
-  }
-  const Groups& groups_;
-  std::map<Place, std::vector<const CauseSums*>> places_;
-};
-
-Nodes nodes_of(std::span<const CauseSums> causes, std::span<const Elsewhere> elsewhere, const Groups& groups) {
+Nodes nodes_of(std::span<const CauseSums> causes, std::span<const Elsewhere> elsewhere, const Groups& groups,
+               const Stages& stages) {
   Nodes nodes;
-  const Peers peers(causes, groups);
-  for (CauseSums row : causes) {
+  for (const CauseSums& row : settle_causes(causes, groups, stages)) {
     if (row.delay_ns == 0 || row.step.step == outside_step) continue;
-    const bool pipeline = peers.in_pipeline(row.group);
-    if (pipeline) {
-      row.by_compute_ns = row.by_communication_ns = row.by_launch_ns = row.by_stalled_ns = 0;
-      peers.split(row, row.delay_ns);
-    } else {
-      peers.split(row, row.behind_ns);
-    }
+    const bool pipeline = stages.alone(group_of(groups, row.group), row.rank);
     Node& node = nodes[{row.replica, row.rank, row.group}];
     node.delay_ns += row.delay_ns;
     node.communication_ns += row.by_communication_ns;
@@ -112,32 +60,6 @@ Nodes nodes_of(std::span<const CauseSums> causes, std::span<const Elsewhere> els
     }
   }
   return nodes;
-}
-
-/// Groups whose collectives take 1.25 × as long as those of like groups (median of the others), by summed transfers.
-std::vector<SlowGroup> slow_groups(std::span<const Transfer> transfers) {
-  std::map<std::tuple<Dimension, CollectiveOp, LinkClass, std::int32_t, std::int64_t>, std::map<GroupId, Transfer>> like;
-  for (const Transfer& row : transfers) {
-    const auto [at, added] =
-        like[{row.dimension, row.op, row.link_class, row.group_size, row.payload_bytes}].try_emplace(row.group, row);
-    if (!added) at->second.combine(row);
-  }
-  std::map<GroupId, std::pair<double, double>> sums;  // actual, usual
-  for (const auto& [shape, by_group] : like) {
-    for (const auto& [group, row] : by_group) {
-      std::vector<double> others;
-      for (const auto& [other, that] : by_group)
-        if (other != group) others.push_back(ratio(static_cast<double>(that.transfer_ns), static_cast<double>(that.count)));
-      if (others.empty()) continue;
-      sums[group].first += static_cast<double>(row.transfer_ns);
-      sums[group].second += median(others) * static_cast<double>(row.count);
-    }
-  }
-  std::vector<SlowGroup> slow;
-  for (const auto& [group, sum] : sums)
-    if (sum.first >= slow_link_ratio * sum.second)
-      slow.push_back({group, ratio(sum.first, sum.second), sum.first - sum.second});
-  return slow;
 }
 
 class Tracing {
@@ -185,6 +107,7 @@ class Tracing {
     const std::int64_t here_ns = left_ns;
     std::int64_t unspent_ns = node.communication_ns;
     for (const SlowGroup& slow : slow_) {
+      if (slow.rank_a >= 0) continue;  // a message; its transfers here are those of all pairs of the group
       const auto at = node.transfers.find(slow.group);
       if (at == node.transfers.end()) continue;
       const auto more_ns = static_cast<std::int64_t>(static_cast<double>(at->second) * (1 - 1 / slow.times));
@@ -241,26 +164,14 @@ class Tracing {
   std::map<std::pair<std::int32_t, GroupId>, std::vector<NodeKey>> in_group_;
 };
 
-std::string describe(Cause cause) {
-  switch (cause) {
-    case Cause::compute: return "slow compute";
-    case Cause::launch: return "late launch (its device idles until the CPU launches)";
-    case Cause::stalled: return "copies or stalls of launched work";
-    case Cause::link: return "a slow link";
-    case Cause::communication: return "longer communication";
-    case Cause::pipeline: return "the order of the pipeline stages";
-    case Cause::unexplained: break;
-  }
-  return "";
-}
-
 }  // namespace
 
 Explanation explain(std::span<const CauseSums> causes, std::span<const Elsewhere> elsewhere,
-                    std::span<const Transfer> transfers, const Groups& groups) {
+                    std::span<const Transfer> transfers, const Groups& groups, const Stages& stages,
+                    std::int64_t residual_ns) {
   Explanation out;
-  out.slow_groups = slow_groups(transfers);
-  const Nodes nodes = nodes_of(causes, elsewhere, groups);
+  out.slow_groups = find_slow_groups(transfers, residual_ns);
+  const Nodes nodes = nodes_of(causes, elsewhere, groups, stages);
   const Tracing tracing(nodes, out.slow_groups);
   for (const auto& [key, node] : nodes) tracing.trace(key, out.origins);
   return out;
@@ -303,8 +214,7 @@ std::string cause_sentence(const Explanation& explanation, std::span<const Cause
   const double times = ratio(static_cast<double>(compute_ns[by_rank]), others_ns.empty() ? 0 : median(others_ns));
   const double share = ratio(static_cast<double>(most->second.first), static_cast<double>(total_ns));
   std::string text = cause == Cause::unexplained ? "not explained by what the traces show" : describe(cause);
-  const std::int32_t at = groups.row_of(group);
-  const bool alike = at >= 0 && groups.groups[static_cast<std::size_t>(at)].dimension != Dimension::pp;
+  const bool alike = group_of(groups, group).dimension != Dimension::pp && groups.row_of(group) >= 0;
   if (cause == Cause::compute && alike && times > 1)
     text += " (its kernels take " + hundredths(times) + " x as long as its peers')";
   if (by_rank != rank) text = "it waits for " + rank_name(replica, by_rank) + ", which is late by " + text;

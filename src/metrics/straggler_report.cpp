@@ -66,21 +66,6 @@ std::vector<RankBlame> blame_by_rank(const Tables& tables, const Ranks& ranks) {
   return out;
 }
 
-// The group with the largest blame of one rank, and its share of the rank's blame.
-std::pair<GroupId, double> dominant_group(const Tables& tables, const RankBlame& rank) {
-  std::map<GroupId, std::int64_t> blame;
-  std::int64_t total = 0;
-  for (const ByGroup& row : tables.of<ByGroup>()) {
-    if (row.rank != rank.rank || row.replica != rank.replica) continue;
-    blame[row.group] += row.waits.blame_ns;
-    total += row.waits.blame_ns;
-  }
-  std::pair<GroupId, std::int64_t> most{GroupId(), -1};
-  for (const auto& [group, ns] : blame)
-    if (ns > most.second) most = {group, ns};
-  return {most.first, ratio(static_cast<double>(most.second), static_cast<double>(total))};
-}
-
 void add_lag_statistics(const std::vector<Lag>& rows, const ReportContext& context, Report& out,
                         std::vector<std::string>& lines) {
   std::vector<double> lags;
@@ -101,43 +86,32 @@ void add_lag_statistics(const std::vector<Lag>& rows, const ReportContext& conte
                microseconds(*std::max_element(lags.begin(), lags.end())));
 }
 
-void add_straggler_lines(const Tables& tables, const ReportContext& context, const RankBlame& rank,
-                         const StragglerCall& call, const Explanation& explanation,
-                         std::vector<std::string>& lines) {
-  const std::string who = rank_name(rank.replica, rank.rank);
-  const std::string times = " in " + std::to_string(rank.last_count) + " of " +
-                            counted(static_cast<std::size_t>(rank.instances_count), "collective");
-  // With members missing, a rank that is not here may be later still.
-  if (rank.last_incomplete_count > 0)
-    add_line(lines, "late",
-             who + " is last of the " + std::to_string(rank.members_seen) + " ranks seen" + times +
-                 "; the others wait " + time(rank.blamed_wait_ns) + " for it in all");
-  else
-    add_line(
-        lines, "late",
-        who + " is the straggler: last" + times + "; the others wait " + time(rank.blamed_wait_ns) + " for it in all");
-  const double steps = static_cast<double>(rank.steps_count);
-  const auto [group, share] = dominant_group(tables, rank);
-  add_line(lines, "",
-           "it delays a step by " + milliseconds(static_cast<double>(rank.blame_ns) / steps) + ", " +
-               (call.onset ? "since " + step_name(*call.onset) : "from the first step seen") + "; " + percent(share) +
-               " of that on " + group_name(context.groups, group));
-  const std::string cause =
-      cause_sentence(explanation, tables.of<CauseSums>(), rank.replica, rank.rank, context.groups);
-  if (!cause.empty()) add_line(lines, "", "cause: " + cause);
-  add_line(lines, "",
-           "gain if it arrived with the next to last: up to " +
-               milliseconds(static_cast<double>(rank.blame_ns) / steps) + " of its " +
-               milliseconds(static_cast<double>(rank.periods_ns) / steps) + " step period (" +
-               percent(call.share_of_period) + ")");
+// "slow link: 'mesh_tp' (tp, 2 ranks) of ranks 4, 5 transfers 4.00 x as long as like groups, 12.3 ms more …".
+std::string slow_link_text(const SlowGroup& slow, const Groups& groups) {
+  std::vector<std::int32_t> members = group_of(groups, slow.group).members;
+  if (slow.rank_a >= 0) members = {slow.rank_a, slow.rank_b};
+  const double steps = static_cast<double>(std::max<std::int64_t>(slow.steps_count, 1));
+  return "slow link: " + group_name(groups, slow.group) + (slow.rank_a >= 0 ? " messages" : "") +
+         (members.empty() ? "" : " of ranks " + rank_list(members)) + " transfers " + hundredths(slow.times) +
+         " x as long as like " + (slow.rank_a >= 0 ? "pairs" : "groups") + ", " + milliseconds(slow.more_ns / steps) +
+         " more in a step, " + since_text(slow.since);
 }
 
-// "slow link 'mesh_tp' (tp, 2 ranks) of ranks 4–5: transfers 4.00 x as long as like groups, 12.3 ms more".
-std::string slow_link_text(const SlowGroup& slow, const Groups& groups) {
-  const std::int32_t row = groups.row_of(slow.group);
-  return "slow link: " + group_name(groups, slow.group) +
-         (row < 0 ? "" : " of ranks " + rank_list(groups.groups[static_cast<std::size_t>(row)].members)) +
-         " transfers " + hundredths(slow.times) + " x as long as like groups, " + milliseconds(slow.more_ns) + " more";
+ResultTable slow_links_table(const Explanation& explanation, const Groups& groups) {
+  std::vector<ColumnSpec<SlowGroup>> all;
+  const auto row_of = [&groups](const SlowGroup& row) { return std::int64_t{groups.row_of(row.group)}; };
+  all.push_back(column("replica", &SlowGroup::replica, "", "replica folder; -1 = none", -1));
+  all.push_back(integer_column<SlowGroup>("group", "", "row of /process_groups", -1, row_of));
+  all.push_back(column("rank_a", &SlowGroup::rank_a, "", "of messages: lower rank of the pair; -1 = a collective", -1));
+  all.push_back(column("rank_b", &SlowGroup::rank_b, "", "of messages: higher rank of the pair; -1 = a collective", -1));
+  all.push_back(integer_column<SlowGroup>("since_step", "", "first step of the slowness; -1 = from the first step seen", -1,
+                                          [](const SlowGroup& row) { return row.since ? row.since->step : -1; }));
+  all.push_back(column("steps_count", &SlowGroup::steps_count, "", "steps from then on"));
+  all.push_back(integer_column<SlowGroup>("more_ns", "ns", "transfer beyond that of its like in these steps", {},
+                                          [](const SlowGroup& row) { return static_cast<std::int64_t>(row.more_ns); }));
+  all.push_back(column("times", &SlowGroup::times, "", "transfer / that of its like in these steps"));
+  return make_table("slow_links", "links whose transfers take at least 1.25 x as long as their like", all,
+                    explanation.slow_groups);
 }
 
 // Why there is nothing to say.
@@ -168,26 +142,18 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
                  std::to_string(tally.instances_count) + " collectives";
   }
   std::vector<RankBlame> ranks = blame_by_rank(tables, context.ranks);
-  const Explanation explanation =
-      explain(tables.of<CauseSums>(), tables.of<Elsewhere>(), tables.of<Transfer>(), context.groups);
+  const Stages stages(context.ranks, context.groups, context.workload);
+  const Explanation explanation = explain(tables.of<CauseSums>(), tables.of<Elsewhere>(), tables.of<Transfer>(),
+                                          context.groups, stages, context.clock.residual_ns);
   out.extra_tables.push_back(causes_table(explanation, context.groups));
+  out.extra_tables.push_back(slow_links_table(explanation, context.groups));
   std::vector<std::string> statistics;
   add_lag_statistics(tables.of<Lag>(), context, out, statistics);
   if (!ranks.empty()) {
-    const StragglerCall call = call_straggler(ranks, context.clock.residual_ns);
-    const RankBlame& rank = ranks[call.largest];
-    out.value("straggler_rank", call.stands_out ? rank.rank.value : -1, "the rank that stands out; -1 = none");
-    out.value("largest_blame_rank", rank.rank.value, "rank with the largest blame");
-    out.value("largest_blame_ns", static_cast<double>(rank.blame_ns), "its blame over all steps");
-    out.value("largest_blame_of_period_ratio", call.share_of_period, "its blame / its summed step periods");
-    if (call.stands_out)
-      add_straggler_lines(tables, context, rank, call, explanation, out.page);
-    else
-      add_line(out.page, "late",
-               "no rank stands out (largest: " + rank_name(rank.replica, rank.rank) + ", " + time(rank.blame_ns) +
-                   ", " + percent(call.share_of_period) + " of its steps)");
+    add_stragglers(ranks, tables, stages, context, out);
     for (const SlowGroup& slow : explanation.slow_groups) {
-      const bool matters = slow.more_ns >= least_slow_link_ratio * static_cast<double>(rank.periods_ns);
+      const double step_ns = ratio(static_cast<double>(ranks.front().periods_ns), static_cast<double>(ranks.front().steps_count));
+      const bool matters = slow.more_ns >= least_slow_link_ratio * step_ns * static_cast<double>(slow.steps_count);
       add_line(matters ? out.page : out.details, "", slow_link_text(slow, context.groups));
     }
   }

@@ -65,7 +65,7 @@ TEST(StragglerCauses, BlameMovesOnThroughNestedGroups) {
   const std::vector<CauseSums> causes = {blamed(0, 3, 500, 500, 0), blamed(2, 2, 800, 0, 800),
                                          blamed(4, 1, 1000, 100, 900)};
   const std::vector<Elsewhere> waits = {elsewhere(2, 2, 3, 0, 5000), elsewhere(4, 1, 2, 2, 900)};
-  const Explanation explanation = explain(causes, waits, {}, Groups());
+  const Explanation explanation = explain(causes, waits, {}, Groups(), Stages(), -1);
   std::int64_t total_ns = 0, from_rank_0_ns = 0;
   for (const Origin& origin : explanation.origins) {
     if (origin.rank != RankId(4)) continue;
@@ -81,7 +81,7 @@ TEST(StragglerCauses, CirclesEnd) {
   const std::vector<CauseSums> causes = {blamed(0, 1, 1000, 0, 1000), blamed(1, 2, 1000, 0, 1000)};
   const std::vector<Elsewhere> waits = {elsewhere(0, 1, 2, 1, 1000), elsewhere(1, 2, 1, 0, 1000)};
   std::int64_t total_ns = 0;
-  for (const Origin& origin : explain(causes, waits, {}, Groups()).origins) total_ns += origin.blame_ns;
+  for (const Origin& origin : explain(causes, waits, {}, Groups(), Stages(), -1).origins) total_ns += origin.blame_ns;
   EXPECT_EQ(total_ns, 2000);
 }
 
@@ -103,7 +103,7 @@ TEST(StragglerCauses, ASlowLinkIsOneAmongLikeGroups) {
   transfers.back().transfer_ns = 90000;
   const std::vector<CauseSums> causes = {blamed(5, 7, 3000, 0, 3000)};
   const std::vector<Elsewhere> waits = {elsewhere(5, 7, 3, -1, 4000)};
-  const Explanation explanation = explain(causes, waits, transfers, Groups());
+  const Explanation explanation = explain(causes, waits, transfers, Groups(), Stages(), -1);
   ASSERT_EQ(explanation.slow_groups.size(), 1U);
   EXPECT_EQ(explanation.slow_groups[0].group, GroupId(3));
   EXPECT_DOUBLE_EQ(explanation.slow_groups[0].times, 4);

@@ -1,0 +1,74 @@
+// Slow links: groups, and pairs of ranks, whose transfers take longer than those of their like in the same steps.
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/statistics.hpp"
+#include "metrics/straggler_causes.hpp"
+
+namespace ccl::straggler {
+namespace {
+
+constexpr double slow_link_ratio = 1.25;
+
+using Link = std::tuple<std::int32_t, GroupId, std::int32_t, std::int32_t>;  // replica, group, ranks of messages
+Link link_of(const Transfer& row) { return {row.replica, row.group, row.rank_a, row.rank_b}; }
+
+/// Transfers of one link in one step, and what they would be at the speed of its like.
+struct StepTransfer {
+  double actual_ns = 0, usual_ns = 0;
+  std::int64_t count = 0;
+};
+
+std::map<Link, std::map<StepId, StepTransfer>> by_link(std::span<const Transfer> transfers) {
+  using Shape = std::tuple<StepId, bool, Dimension, CollectiveOp, LinkClass, std::int32_t, std::int64_t>;
+  std::map<Shape, std::map<Link, Transfer>> like;
+  for (const Transfer& row : transfers) {
+    const Shape shape{row.step, row.rank_a >= 0, row.dimension, row.op, row.link_class, row.group_size, row.payload_bytes};
+    const auto [at, added] = like[shape].try_emplace(link_of(row), row);
+    if (!added) at->second.combine(row);
+  }
+  std::map<Link, std::map<StepId, StepTransfer>> out;
+  for (const auto& [shape, links] : like)
+    for (const auto& [link, row] : links) {
+      std::vector<double> others;
+      for (const auto& [other, that] : links)
+        if (other != link) others.push_back(ratio(static_cast<double>(that.transfer_ns), static_cast<double>(that.count)));
+      if (others.empty()) continue;
+      StepTransfer& step = out[link][std::get<0>(shape)];
+      step.actual_ns += static_cast<double>(row.transfer_ns);
+      step.usual_ns += median(others) * static_cast<double>(row.count);
+      step.count += row.count;
+    }
+  return out;
+}
+
+}  // namespace
+
+std::vector<SlowGroup> find_slow_groups(std::span<const Transfer> transfers, std::int64_t residual_ns) {
+  std::vector<SlowGroup> slow;
+  for (const auto& [link, steps] : by_link(transfers)) {
+    std::vector<std::pair<StepId, std::int64_t>> more;
+    double usual_ns = 0;
+    for (const auto& [step, sum] : steps) {
+      more.emplace_back(step, static_cast<std::int64_t>(sum.actual_ns - sum.usual_ns));
+      usual_ns += sum.usual_ns;
+    }
+    SlowGroup found;
+    std::tie(found.replica, found.group, found.rank_a, found.rank_b) = link;
+    found.since = onset_of(more, (slow_link_ratio - 1) * usual_ns / static_cast<double>(steps.size()));
+    StepTransfer sum;
+    for (const auto& [step, its] : steps) {
+      if (found.since && step < *found.since) continue;
+      sum.actual_ns += its.actual_ns, sum.usual_ns += its.usual_ns, sum.count += its.count;
+      ++found.steps_count;
+    }
+    found.times = ratio(sum.actual_ns, sum.usual_ns);
+    found.more_ns = sum.actual_ns - sum.usual_ns;
+    // When a message starts to move is read off two clocks.
+    const double error_ns = found.rank_a >= 0 ? 2.0 * static_cast<double>(std::max<std::int64_t>(residual_ns, 0) * sum.count) : 0;
+    if (found.more_ns > error_ns && sum.actual_ns >= slow_link_ratio * sum.usual_ns) slow.push_back(found);
+  }
+  return slow;
+}
+
+}  // namespace ccl::straggler

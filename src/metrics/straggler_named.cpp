@@ -1,0 +1,211 @@
+// Who is called a straggler, and one sentence on each: since when, how much, why. Report stage.
+#include <algorithm>
+#include <map>
+
+#include "core/statistics.hpp"
+#include "metrics/straggler_lag.hpp"
+
+namespace ccl::straggler {
+namespace {
+
+constexpr std::size_t most_further_stragglers = 3;
+
+/// What the sentences rest on.
+struct Evidence {
+  const std::vector<CauseSums>& causes;
+  const std::vector<Compute>& computes;
+  const Stages& stages;
+  const ReportContext& context;
+};
+
+std::string time(std::int64_t ns) { return milliseconds(static_cast<double>(ns)); }
+
+/// The rank in a list sorted by (replica, rank); its end if it is not there.
+template <class List, class Rank>
+auto find_rank(List& list, const Rank& rank) {
+  const auto at = std::lower_bound(list.begin(), list.end(), rank, [](const auto& a, const Rank& b) {
+    return std::tuple(a.replica, a.rank) < std::tuple(b.replica, b.rank);
+  });
+  return at != list.end() && at->replica == rank.replica && at->rank == rank.rank ? at : list.end();
+}
+
+// The same ranks with only the blame that is their own.
+std::vector<RankBlame> own_by_rank(const std::vector<RankBlame>& ranks, const std::vector<OwnBlame>& own) {
+  std::vector<RankBlame> out = ranks;
+  for (RankBlame& rank : out) {
+    const auto at = find_rank(own, rank);
+    rank.blame_ns = rank.last_count = 0;
+    rank.blame_by_step.clear();
+    if (at == own.end()) continue;
+    rank.blame_by_step = at->by_step;
+    rank.last_count = at->last_count;
+    for (const auto& [step, ns] : at->by_step) rank.blame_ns += ns;
+  }
+  return out;
+}
+
+/// A straggler's own blame per step, from its onset on.
+double ns_per_step(const RankBlame& rank, const StragglerCall& call) {
+  std::vector<double> values;
+  for (const auto& [step, ns] : rank.blame_by_step)
+    if (!call.onset || !(step < *call.onset)) values.push_back(static_cast<double>(ns));
+  return mean(values);
+}
+
+double period_ns(const RankBlame& rank) {
+  return ratio(static_cast<double>(rank.periods_ns), static_cast<double>(rank.steps_count));
+}
+
+// The group with the largest own blame of one rank, and its share.
+std::pair<GroupId, double> dominant_group(const OwnBlame& own) {
+  std::map<GroupId, std::int64_t> blame;
+  std::int64_t total = 0;
+  for (const auto& [key, steps] : own.parts)
+    for (const auto& [step, ns] : steps) blame[std::get<1>(key)] += ns, total += ns;
+  std::pair<GroupId, std::int64_t> most{GroupId(), -1};
+  for (const auto& [group, ns] : blame)
+    if (ns > most.second) most = {group, ns};
+  return {most.first, ratio(static_cast<double>(most.second), static_cast<double>(total))};
+}
+
+std::string why(const OwnBlame& own, const StragglerCall& call, const Evidence& evidence) {
+  return own_sentence(own, evidence.causes, evidence.computes, call.onset, evidence.context.groups, evidence.stages);
+}
+
+// Whatever hides the delay shows here: " (steps take 2.26 ms longer since then)".
+std::string longer_text(const RankBlame& rank, const StragglerCall& call, const Evidence& evidence) {
+  if (!call.onset) return "";
+  std::vector<double> before_ns, since_ns;
+  for (const Compute& row : evidence.computes)
+    if (row.rank == rank.rank && row.replica == rank.replica)
+      (row.step < *call.onset ? before_ns : since_ns).push_back(static_cast<double>(row.period_ns));
+  const double longer_ns = mean(since_ns) - mean(before_ns);
+  if (!(longer_ns > 0)) return "";
+  return " (steps take " + milliseconds(longer_ns) + " longer since then)";
+}
+
+std::string host_text(const RankBlame& rank, const Ranks& ranks) {
+  for (const RankEntry& entry : ranks.entries)
+    if (entry.rank == rank.rank && entry.replica == rank.replica && !entry.host.empty()) return "; host " + entry.host;
+  return "";
+}
+
+/// all: with the blame of others that only passes through it; rank: with its own blame.
+void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const StragglerCall& call, const OwnBlame& own,
+                         const Evidence& evidence,
+                         std::vector<std::string>& lines) {
+  const std::string who = rank_name(rank.replica, rank.rank);
+  const std::string times = " in " + std::to_string(all.last_count) + " of " +
+                            counted(static_cast<std::size_t>(all.instances_count), "collective");
+  // With members missing, a rank that is not here may be later still.
+  if (all.last_incomplete_count > 0)
+    add_line(lines, "late",
+             who + " is last of the " + std::to_string(all.members_seen) + " ranks seen" + times +
+                 "; the others wait " + time(all.blamed_wait_ns) + " for it in all");
+  else
+    add_line(
+        lines, "late",
+        who + " is the straggler: last" + times + "; the others wait " + time(all.blamed_wait_ns) + " for it in all");
+  const auto [group, share] = dominant_group(own);
+  const double delay_ns = ns_per_step(rank, call);
+  add_line(lines, "",
+           "it delays its group by " + milliseconds(delay_ns) + " in a step, " + since_text(call.onset) +
+               longer_text(rank, call, evidence) + "; " + percent(share) + " of that on " +
+               group_name(evidence.context.groups, group) + host_text(rank, evidence.context.ranks));
+  const std::string cause = why(own, call, evidence);
+  if (!cause.empty()) add_line(lines, "", "cause: " + cause);
+  add_line(lines, "",
+           "gain if it arrived with the next to last: up to " + milliseconds(delay_ns) + " of its " +
+               milliseconds(period_ns(rank)) + " step period (" + percent(ratio(delay_ns, period_ns(rank))) + ")");
+}
+
+// "rank 42 too: 3.98 ms in a step, from the first step seen: late launch …; host node10".
+std::string further_straggler(const RankBlame& rank, const StragglerCall& call, const OwnBlame& own,
+                              const Evidence& evidence) {
+  return rank_name(rank.replica, rank.rank) + " too: " + milliseconds(ns_per_step(rank, call)) + " in a step, " +
+         since_text(call.onset) + ": " + why(own, call, evidence) + host_text(rank, evidence.context.ranks);
+}
+
+/// One row of the table: a rank's own blame.
+struct OwnRow {
+  std::int32_t replica = -1;
+  RankId rank;
+  bool stands_out = false;
+  std::int64_t since_step = -1, own_blame_ns = 0, per_step_ns = 0, period_ns = 0;
+  Cause cause = Cause::unexplained;
+};
+
+ResultTable own_table(const std::vector<OwnRow>& rows) {
+  std::vector<ColumnSpec<OwnRow>> all;
+  all.push_back(column("rank", &OwnRow::rank, "", "the rank"));
+  all.push_back(column("replica", &OwnRow::replica, "", "replica folder the rank belongs to; -1 = none", -1));
+  all.push_back(integer_column<OwnRow>("straggler", "", "1 = it stands out", {},
+                                       [](const OwnRow& row) { return std::int64_t{row.stands_out}; }));
+  all.push_back(column("since_step", &OwnRow::since_step, "", "first step of the delay; -1 = from the first step seen", -1));
+  all.push_back(column("own_blame_ns", &OwnRow::own_blame_ns, "ns", "delay it causes itself, largest group of each step"));
+  all.push_back(column("per_step_ns", &OwnRow::per_step_ns, "ns", "mean of it over the steps from then on"));
+  all.push_back(column("period_ns", &OwnRow::period_ns, "ns", "mean step period of the rank"));
+  all.push_back(text_column<OwnRow>("cause", "what most of it comes from",
+                                    [](const OwnRow& row) { return std::string(to_text(row.cause)); }));
+  return make_table("own_blame", "blame of each rank that is neither waiting elsewhere nor its place in the pipeline", all, rows);
+}
+
+Cause main_cause(const OwnBlame& own) {
+  std::map<Cause, std::int64_t> sums;
+  for (const auto& [key, steps] : own.parts)
+    for (const auto& [step, ns] : steps) sums[std::get<0>(key)] += ns;
+  const auto most = std::max_element(sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == sums.end() ? Cause::unexplained : most->first;
+}
+
+}  // namespace
+
+std::string since_text(const std::optional<StepId>& onset) {
+  return onset ? "since " + step_name(*onset) : "from the first step seen";
+}
+
+void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
+                    const ReportContext& context, Report& out) {
+  const std::vector<OwnBlame> own = own_blames(tables.of<CauseSums>(), context.groups, stages);
+  const Evidence evidence{tables.of<CauseSums>(), tables.of<Compute>(), stages, context};
+  if (own.empty()) {
+    out.value("straggler_rank", -1, "the rank that stands out; -1 = none");
+    return add_line(out.page, "late", "no rank stands out: none shares a collective with a rank of its pipeline stage");
+  }
+  const std::vector<RankBlame> ranks = own_by_rank(all, own);
+  const std::int64_t residual_ns = context.clock.residual_ns;
+  const StragglerCall largest = call_straggler(ranks, residual_ns);
+  const std::vector<StragglerCall> calls = call_stragglers(ranks, residual_ns);
+  const RankBlame& rank = ranks[largest.largest];
+  out.value("straggler_rank", largest.stands_out ? rank.rank.value : -1, "the rank that stands out most; -1 = none");
+  out.value("stragglers_count", static_cast<double>(calls.size()), "ranks that stand out");
+  out.value("largest_blame_rank", rank.rank.value, "rank with the largest blame of its own");
+  out.value("largest_blame_ns", static_cast<double>(rank.blame_ns), "its own blame over all steps");
+  out.value("largest_blame_of_period_ratio", largest.share_of_period, "its own blame / its summed step periods");
+  if (calls.empty())
+    add_line(out.page, "late",
+             "no rank stands out (largest: " + rank_name(rank.replica, rank.rank) + ", " + time(rank.blame_ns) + ", " +
+                 percent(largest.share_of_period) + " of its steps)");
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const RankBlame& called = ranks[calls[i].largest];
+    if (i == 0)
+      add_straggler_lines(all[calls[i].largest], called, calls[i], *find_rank(own, called), evidence, out.page);
+    else
+      add_line(i <= most_further_stragglers ? out.page : out.details, "",
+               further_straggler(called, calls[i], *find_rank(own, called), evidence));
+  }
+  std::map<std::size_t, StragglerCall> called;
+  for (const StragglerCall& call : calls) called[call.largest] = call;
+  std::vector<OwnRow> rows;
+  for (const OwnBlame& one : own) {
+    const auto at = find_rank(ranks, one);
+    const auto call = called.find(static_cast<std::size_t>(at - ranks.begin()));
+    const StragglerCall used = call == called.end() ? StragglerCall() : call->second;
+    rows.push_back({one.replica, one.rank, call != called.end(), used.onset ? used.onset->step : -1, at->blame_ns,
+                    static_cast<std::int64_t>(ns_per_step(*at, used)), static_cast<std::int64_t>(period_ns(*at)),
+                    main_cause(one)});
+  }
+  out.extra_tables.push_back(own_table(rows));
+}
+
+}  // namespace ccl::straggler

@@ -1,0 +1,168 @@
+// The part of the blame that is a rank's own, and why. Report stage: sums of collectives in; nothing moves between ranks.
+#include <algorithm>
+#include <cmath>
+
+#include "core/statistics.hpp"
+#include "core/wide.hpp"
+#include "metrics/format.hpp"
+#include "metrics/straggler_causes.hpp"
+
+namespace ccl::straggler {
+namespace {
+
+std::int64_t part_of(std::int64_t whole, std::int64_t part, std::int64_t of) {
+  return of <= 0 ? 0 : static_cast<std::int64_t>(static_cast<Wide>(whole) * part / of);
+}
+
+/// Whose sums over a step a rank's are compared with: the members of its group at its stage. Where it is alone at its
+/// stage, the ranks at its place in the sibling groups.
+class Peers {
+ public:
+  Peers(std::span<const CauseSums> rows, const Groups& groups, const Stages& stages) : groups_(groups), stages_(stages) {
+    for (const CauseSums& row : rows) places_[place(row)].push_back(&row);
+  }
+  bool in_pipeline(const CauseSums& row) const { return stages_.alone(group_of(groups_, row.group), row.rank); }
+  /// The row with `wanted_ns` of its delay split by what it had more of than its peers in the whole step. What that
+  /// leaves stays unsplit.
+  void split(CauseSums& row, std::int64_t wanted_ns) const {
+    using Member = std::int64_t CauseSums::*;
+    constexpr std::pair<Member, Member> parts[] = {{&CauseSums::compute_ns, &CauseSums::by_compute_ns},
+                                                   {&CauseSums::communication_ns, &CauseSums::by_communication_ns},
+                                                   {&CauseSums::launch_ns, &CauseSums::by_launch_ns},
+                                                   {&CauseSums::stalled_ns, &CauseSums::by_stalled_ns}};
+    std::int64_t more_ns[4] = {}, sum_ns = 0;
+    for (std::size_t part = 0; part < 4; ++part) {
+      std::vector<std::int64_t> others;
+      for (const CauseSums* peer : places_.at(place(row)))
+        if (peer->group != row.group || peer->rank != row.rank) others.push_back(peer->*parts[part].first);
+      if (others.empty()) return;
+      std::sort(others.begin(), others.end());
+      more_ns[part] = std::max<std::int64_t>(0, row.*parts[part].first - others[(others.size() - 1) / 2]);
+      sum_ns += more_ns[part];
+    }
+    for (std::size_t part = 0; part < 4; ++part)
+      row.*parts[part].second += sum_ns <= wanted_ns ? more_ns[part] : part_of(wanted_ns, more_ns[part], sum_ns);
+  }
+
+ private:
+  using Place = std::tuple<StepId, std::int32_t, GroupId, std::int32_t, std::ptrdiff_t>;
+  Place place(const CauseSums& row) const {
+    if (!in_pipeline(row)) return {row.step, row.replica, row.group, 0, stages_.of(row.rank)};
+    const Group& group = group_of(groups_, row.group);
+    const auto at = std::find(group.members.begin(), group.members.end(), row.rank.value);
+    return {row.step, row.replica, GroupId(), group.size, at - group.members.begin()};
+  }
+  const Groups& groups_;
+  const Stages& stages_;
+  std::map<Place, std::vector<const CauseSums*>> places_;
+};
+
+}  // namespace
+
+const Group& group_of(const Groups& groups, GroupId id) {
+  static const Group none;
+  const std::int32_t row = groups.row_of(id);
+  return row < 0 ? none : groups.groups[static_cast<std::size_t>(row)];
+}
+
+std::vector<CauseSums> settle_causes(std::span<const CauseSums> causes, const Groups& groups, const Stages& stages) {
+  const Peers peers(causes, groups, stages);
+  std::vector<CauseSums> settled(causes.begin(), causes.end());
+  for (CauseSums& row : settled) {
+    if (row.delay_ns == 0 || row.step.step == outside_step) continue;
+    peers.split(row, peers.in_pipeline(row) ? row.delay_ns : row.behind_ns);
+  }
+  return settled;
+}
+
+std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, const Groups& groups, const Stages& stages) {
+  // Who is behind is so in every collective that does not hold the others back: only what is new counts.
+  const auto own_ns = [](const CauseSums& row) { return row.delay_ns - row.by_communication_ns - row.behind_ns; };
+  std::map<std::tuple<std::int32_t, RankId, StepId>, const CauseSums*> largest;
+  for (const CauseSums& row : causes) {
+    if (row.step.step == outside_step || stages.alone(group_of(groups, row.group), row.rank)) continue;
+    const CauseSums*& found = largest[{row.replica, row.rank, row.step}];
+    if (found == nullptr || own_ns(row) > own_ns(*found)) found = &row;
+  }
+  std::vector<OwnBlame> out;
+  for (const auto& [key, row] : largest) {
+    if (out.empty() || out.back().replica != row->replica || out.back().rank != row->rank)
+      out.emplace_back().replica = row->replica, out.back().rank = row->rank;
+    OwnBlame& own = out.back();
+    own.by_step.emplace_back(row->step, own_ns(*row));
+    own.last_count += row->last_count;
+    const std::int64_t rest_ns = own_ns(*row) - row->by_compute_ns - row->by_launch_ns - row->by_stalled_ns;
+    for (const auto& [cause, ns] : {std::pair(Cause::compute, row->by_compute_ns), std::pair(Cause::launch, row->by_launch_ns),
+                                    std::pair(Cause::stalled, row->by_stalled_ns), std::pair(Cause::unexplained, rest_ns)})
+      if (ns > 0) own.parts[{cause, row->group}].emplace_back(row->step, ns);
+  }
+  return out;
+}
+
+std::string describe(Cause cause) {
+  switch (cause) {
+    case Cause::compute: return "slow compute";
+    case Cause::launch: return "late launch (its device idles until the CPU launches)";
+    case Cause::stalled: return "copies or stalls of launched work";
+    case Cause::link: return "a slow link";
+    case Cause::communication: return "longer communication";
+    case Cause::pipeline: return "the order of the pipeline stages";
+    case Cause::unexplained: break;
+  }
+  return "";
+}
+
+
+namespace {
+
+/// Compute of the rank / median of the members of the group at its stage; NaN without peers.
+double times_of_peers(const OwnBlame& own, const Group& group, std::span<const Compute> computes,
+                      const std::optional<StepId>& since, const Stages& stages) {
+  std::map<RankId, std::int64_t> compute_ns;
+  for (const std::int32_t member : group.members)
+    if (stages.of(RankId(member)) == stages.of(own.rank)) compute_ns[RankId(member)] = 0;
+  for (const Compute& row : computes) {
+    if (row.replica != own.replica || (since && row.step < *since)) continue;
+    const auto at = compute_ns.find(row.rank);
+    if (at != compute_ns.end()) at->second += row.compute_ns;
+  }
+  std::vector<double> others_ns;
+  for (const auto& [member, ns] : compute_ns)
+    if (member != own.rank && ns > 0) others_ns.push_back(static_cast<double>(ns));
+  return others_ns.empty() ? std::nan("") : ratio(static_cast<double>(compute_ns[own.rank]), median(others_ns));
+}
+
+}  // namespace
+
+std::string own_sentence(const OwnBlame& own, std::span<const CauseSums> causes, std::span<const Compute> computes,
+                         const std::optional<StepId>& since, const Groups& groups, const Stages& stages) {
+  std::map<Cause, std::map<GroupId, std::int64_t>> sums;
+  std::map<Cause, std::int64_t> by_cause;
+  std::int64_t total_ns = 0;
+  for (const auto& [key, steps] : own.parts)
+    for (const auto& [step, ns] : steps) {
+      if (since && step < *since) continue;
+      sums[std::get<0>(key)][std::get<1>(key)] += ns;
+      by_cause[std::get<0>(key)] += ns;
+      total_ns += ns;
+    }
+  if (total_ns == 0) return "";
+  const auto larger = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto& [cause, ns] = *std::max_element(by_cause.begin(), by_cause.end(), larger);
+  const GroupId group = std::max_element(sums[cause].begin(), sums[cause].end(), larger)->first;
+  std::int64_t incomplete_count = 0;
+  for (const CauseSums& row : causes)
+    if (row.replica == own.replica && row.rank == own.rank && row.group == group && !(since && row.step < *since))
+      incomplete_count += row.incomplete_count;
+  const double times = times_of_peers(own, group_of(groups, group), computes, since, stages);
+  const double share = ratio(static_cast<double>(ns), static_cast<double>(total_ns));
+  std::string text = cause == Cause::unexplained ? "not explained by what the traces show" : describe(cause);
+  if (cause == Cause::compute && times > 1)
+    text += " (its kernels take " + hundredths(times) + " x as long as its peers')";
+  const bool sure = share >= 0.8 && incomplete_count == 0 && cause != Cause::unexplained;
+  return text + ", on " + group_name(groups, group) + "; confidence " +
+         (sure ? "high" : share >= 0.5 && cause != Cause::unexplained ? "medium" : "low") + " (" + percent(share) +
+         " of its blame)";
+}
+
+}  // namespace ccl::straggler
