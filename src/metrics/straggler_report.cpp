@@ -109,7 +109,7 @@ ResultTable slow_links_table(const Explanation& explanation, const Groups& group
   all.push_back(column("steps_count", &SlowGroup::steps_count, "", "steps from then on"));
   all.push_back(integer_column<SlowGroup>("more_ns", "ns", "transfer beyond that of its like in these steps", {},
                                           [](const SlowGroup& row) { return static_cast<std::int64_t>(row.more_ns); }));
-  all.push_back(column("times", &SlowGroup::times, "", "transfer / that of its like in these steps"));
+  all.push_back(column("transfer_ratio", &SlowGroup::times, "", "transfer / that of its like in these steps"));
   return make_table("slow_links", "links whose transfers take at least 1.25 x as long as their like", all,
                     explanation.slow_groups);
 }

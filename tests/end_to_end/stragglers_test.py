@@ -82,11 +82,11 @@ class StragglersTest(unittest.TestCase):
         self.assertEqual(len(links), 2)
         messages = [row for row in links if row["rank_a"] >= 0]
         self.assertEqual([(row["rank_a"], row["rank_b"], row["since_step"]) for row in messages], [(2, 6, -1)])
-        self.assertAlmostEqual(messages[0]["times"], 4, delta=0.4)
+        self.assertAlmostEqual(messages[0]["transfer_ratio"], 4, delta=0.4)
         collectives = [row for row in links if row["rank_a"] < 0]
         self.assertEqual(self.members(output, collectives[0]["group"]), {12, 13})
         self.assertEqual(collectives[0]["since_step"], 7)
-        self.assertAlmostEqual(collectives[0]["times"], 3, delta=0.1)
+        self.assertAlmostEqual(collectives[0]["transfer_ratio"], 3, delta=0.1)
 
     def test_sixty_four_ranks_with_three_faults_at_once(self):
         folder, output = self.planted(
@@ -103,7 +103,7 @@ class StragglersTest(unittest.TestCase):
         links = self.slow_links(output)
         self.assertEqual(len(links), 1)
         self.assertEqual(self.members(output, links[0]["group"]), {12, 13, 14, 15})
-        self.assertAlmostEqual(links[0]["times"], 4, delta=0.2)
+        self.assertAlmostEqual(links[0]["transfer_ratio"], 4, delta=0.2)
         self.assertEqual(output.warnings().get("collective_unmatched", 0), 0)
 
 
