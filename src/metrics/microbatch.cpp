@@ -41,7 +41,8 @@ struct Microbatch {
                 "compute and of tensor, expert and context parallel communication, by direction. Micro-batches are "
                 "slices of configs/megatron.yaml and torchtitan.yaml; without any, stretches of launches between "
                 "forward and backward threads and pipeline messages. Numbers come from names, else from the order of "
-                "the schedule.",
+                "the schedule. Recompute is told by frames, repeated annotations, or operators that count gradients "
+                "inside an autograd node; where a trace has none of these it reads as backward.",
             .needs = "CPU annotations, Python functions or autograd operators; launches",
             .section = PageSection::further,
             .aliases = {},

@@ -12,7 +12,12 @@ namespace {
 
 bool is_root(SliceRole role) {
   return role == SliceRole::forward_microbatch || role == SliceRole::backward_microbatch ||
-         role == SliceRole::weight_microbatch;
+         role == SliceRole::weight_microbatch || role == SliceRole::combined_microbatch;
+}
+
+bool is_part(SliceRole role) {
+  return role == SliceRole::forward_part || role == SliceRole::backward_part || role == SliceRole::forward_microbatch ||
+         role == SliceRole::backward_microbatch || role == SliceRole::weight_microbatch;
 }
 
 bool decides(SliceRole role) {
@@ -29,6 +34,7 @@ Evidence evidence_of(const CpuSlice& slice) {
 /// What the slices say that a slice lies in, itself included. Rows of slices, −1 = none.
 struct Around {
   std::int32_t root = -1;     // outermost micro-batch
+  std::int32_t part = -1;     // innermost slice that tells a direction
   std::int32_t decided = -1;  // innermost slice that decides on a phase
   std::int32_t call = -1;     // innermost call site of communication
 };
@@ -56,7 +62,9 @@ class RoleFinder {
     });
     if (out_.known) {
       if (out_.microbatches.empty()) add_stretches();
-      number_microbatches();
+      drop_empty_halves();
+      const auto [own_stage, stages] = stage();
+      number_microbatches(out_, workload_, static_cast<std::int32_t>(trace_.steps.size()), own_stage, stages);
       for (std::size_t i = 0; i < count; ++i) place(i);
     }
     for (std::size_t i = 0; i < count; ++i) out_.category[i] = category_of(i);
@@ -75,6 +83,7 @@ class RoleFinder {
       Around& around = around_[s];
       if (launches_.parent[s] >= 0) around = around_[static_cast<std::size_t>(launches_.parent[s])];
       if (is_root(role) && around.root < 0) around.root = static_cast<std::int32_t>(s);
+      if (is_part(role)) around.part = static_cast<std::int32_t>(s);
       if (decides(role)) around.decided = static_cast<std::int32_t>(s);
       if (is_call_site(role)) around.call = static_cast<std::int32_t>(s);
     }
@@ -96,17 +105,39 @@ class RoleFinder {
     return -1;
   }
 
+  // Ranges of NVTX are repeated on the threads that work for them; micro-batches of a rank do not nest.
+  std::vector<std::size_t> roots() const {
+    std::vector<std::size_t> all, outermost;
+    for (std::size_t s = 0; s < trace_.slices.size(); ++s)
+      if (around_[s].root == static_cast<std::int32_t>(s)) all.push_back(s);
+    std::sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
+      const CpuSlice &x = trace_.slices[a], &y = trace_.slices[b];
+      return std::tuple(x.start_ns, -x.end_ns, a) < std::tuple(y.start_ns, -y.end_ns, b);
+    });
+    std::int64_t until_ns = absent_ns;
+    for (const std::size_t s : all)
+      if (trace_.slices[s].end_ns > until_ns) outermost.push_back(s), until_ns = trace_.slices[s].end_ns;
+    return outermost;
+  }
+
   void add_roots() {
-    for (std::size_t s = 0; s < trace_.slices.size(); ++s) {
-      if (around_[s].root != static_cast<std::int32_t>(s)) continue;
+    for (const std::size_t s : roots()) {
       const CpuSlice& slice = trace_.slices[s];
       MicroBatch root{slice.start_ns, slice.end_ns, step_at(slice.start_ns), -1, -1, Direction::forward};
       if (root.step < 0) continue;
       const SliceRole kind = roles_[slice.name];
       if (kind == SliceRole::backward_microbatch) root.direction = Direction::backward;
       if (kind == SliceRole::weight_microbatch) root.direction = Direction::weight;
-      root.number = rules_.microbatch_number(trace_.strings.text(slice.name));
-      root.chunk = rules_.chunk_number(trace_.strings.text(slice.name));
+      const std::string_view name = trace_.strings.text(slice.name);
+      root.number = rules_.microbatch_number(name);
+      root.chunk = rules_.chunk_number(name);
+      root.woven = kind == SliceRole::combined_microbatch;
+      out_.microbatches.push_back(root);
+      if (!root.woven) continue;
+      // Its name tells of the forward first.
+      const std::size_t second = name.find("backward");
+      if (second != std::string_view::npos) root.chunk = rules_.chunk_number(name.substr(second));
+      root.direction = Direction::backward;
       out_.microbatches.push_back(root);
     }
     sort_roots();
@@ -135,55 +166,58 @@ class RoleFinder {
     return {-1, std::max(1, workload_.mesh.known() ? workload_.mesh.pp : 1)};
   }
 
-  void number_microbatches() {
-    const auto [own_stage, stages] = stage();
-    // The fullest step decides: the first and the last may be cut.
-    std::size_t most = 0;
-    std::int64_t before_backward = 0;
-    for (std::int32_t step = 0; step < static_cast<std::int32_t>(trace_.steps.size()); ++step) {
-      const auto forwards = of(step, Direction::forward), backwards = of(step, Direction::backward);
-      if (forwards.size() <= most) continue;
-      most = forwards.size();
-      before_backward = std::count_if(forwards.begin(), forwards.end(), [&](const MicroBatch* forward) {
-        return backwards.empty() || forward->start_ns < backwards.front()->start_ns;
-      });
+  /// The first and the last of a row of woven pairs have only one half.
+  void drop_empty_halves() {
+    std::vector<bool> used(out_.microbatches.size());
+    bool any = false;
+    for (std::size_t m = 0; m < used.size(); ++m) used[m] = !out_.microbatches[m].woven, any |= out_.microbatches[m].woven;
+    if (!any) return;
+    for (const CpuSlice& slice : trace_.slices)
+      if (is_part(roles_[slice.name])) parts_.push_back(slice);
+    std::stable_sort(parts_.begin(), parts_.end(),
+                     [](const CpuSlice& a, const CpuSlice& b) { return a.start_ns < b.start_ns; });
+    for (std::size_t i = 0; i < trace_.events.size(); ++i) {
+      const std::int32_t row = trace_.events.launch_ns[i] == absent_ns ? -1 : row_of(i, around_launch(i));
+      if (row >= 0 && trace_.events.kind[i] == EventKind::compute) used[static_cast<std::size_t>(row)] = true;
     }
-    const auto roots = static_cast<std::int64_t>(most);
-    const std::int32_t chunks = count_chunks(workload_, roots, before_backward, own_stage, stages);
-    for (std::int32_t step = 0; step < static_cast<std::int32_t>(trace_.steps.size()); ++step)
-      for (const Direction direction : {Direction::forward, Direction::backward, Direction::weight}) {
-        std::vector<MicroBatch*> ordered = of(step, direction);
-        const bool named = !ordered.empty() && std::all_of(ordered.begin(), ordered.end(),
-                                                           [](const MicroBatch* m) { return m->number >= 0; });
-        if (named)
-          number_chunks(ordered);
-        else
-          number_in_order(ordered, stages, chunks);
-        if (named) out_.numbers = NumberSource::name;
-      }
-    out_.chunks_count = std::max(out_.chunks_count, out_.numbers == NumberSource::name ? 1 : chunks);
-    if (out_.numbers == NumberSource::order && chunks > 1) out_.numbers = NumberSource::interleaved_order;
+    std::size_t kept = 0;
+    for (std::size_t m = 0; m < used.size(); ++m)
+      if (used[m]) out_.microbatches[kept++] = out_.microbatches[m];
+    out_.microbatches.resize(kept);
   }
 
-  // The same number again in a step is its next virtual stage; backwards run through them the other way round.
-  void number_chunks(const std::vector<MicroBatch*>& ordered) {
-    std::vector<std::int32_t> seen;
-    for (MicroBatch* m : ordered) {
-      if (m->chunk >= 0) continue;
-      if (seen.size() <= static_cast<std::size_t>(m->number)) seen.resize(static_cast<std::size_t>(m->number) + 1);
-      m->chunk = seen[static_cast<std::size_t>(m->number)]++;
-    }
-    const std::int32_t chunks = seen.empty() ? 1 : std::max(1, *std::max_element(seen.begin(), seen.end()));
-    out_.chunks_count = std::max(out_.chunks_count, chunks);
-    if (!seen.empty() && ordered.front()->direction != Direction::forward)
-      for (MicroBatch* m : ordered) m->chunk = seen[static_cast<std::size_t>(m->number)] - 1 - m->chunk;
+  static bool is_forward_part(SliceRole part) {
+    return part == SliceRole::forward_part || part == SliceRole::forward_microbatch;
   }
 
-  std::vector<MicroBatch*> of(std::int32_t step, Direction direction) {
-    std::vector<MicroBatch*> all;
-    for (MicroBatch& m : out_.microbatches)
-      if (m.step == step && m.direction == direction) all.push_back(&m);
-    return all;
+  Around around_launch(std::size_t i) const {
+    const std::int32_t innermost = launches_.find(trace_, i, [](const CpuSlice&) { return true; });
+    return innermost < 0 ? Around() : around_[static_cast<std::size_t>(innermost)];
+  }
+
+  bool is_of_forward(std::size_t i, const Around& around) const {
+    const SliceRole part = role(around.part);
+    if (part != SliceRole::none) return is_forward_part(part);
+    if (phases_.known && (phases_.by_event[i] == Phase::backward || phases_.by_event[i] == Phase::recompute)) return false;
+    // Another thread works for what the thread of the micro-batch waits in.
+    const std::int64_t time_ns = trace_.events.launch_ns[i];
+    auto at = std::upper_bound(parts_.begin(), parts_.end(), time_ns,
+                               [](std::int64_t time, const CpuSlice& slice) { return time < slice.start_ns; });
+    constexpr std::ptrdiff_t deepest = 16;
+    for (std::ptrdiff_t n = 0; at != parts_.begin() && n < deepest; ++n)
+      if ((--at)->end_ns > time_ns) return is_forward_part(roles_[at->name]);
+    return true;
+  }
+
+  /// The micro-batch in whose time it was launched; of two woven ones that of its direction.
+  std::int32_t row_of(std::size_t i, const Around& around) const {
+    if (trace_.events.step[i] < 0) return -1;
+    const std::int32_t row = containing(trace_.events.step[i], trace_.events.launch_ns[i]);
+    if (row < 1 || !out_.microbatches[static_cast<std::size_t>(row)].woven) return row;
+    const MicroBatch& backward = out_.microbatches[static_cast<std::size_t>(row)];
+    const MicroBatch& forward = out_.microbatches[static_cast<std::size_t>(row) - 1];
+    const bool pair = forward.woven && forward.step == backward.step && forward.start_ns == backward.start_ns;
+    return pair && is_of_forward(i, around) ? row - 1 : row;
   }
 
   /// The micro-batch of the step that the time falls into: the last that began before it, if it has not ended.
@@ -203,10 +237,9 @@ class RoleFinder {
   void place(std::size_t i) {
     const EventTable& events = trace_.events;
     if (events.launch_ns[i] == absent_ns) return;
-    const std::int32_t innermost = launches_.find(trace_, i, [](const CpuSlice&) { return true; });
-    const Around around = innermost < 0 ? Around() : around_[static_cast<std::size_t>(innermost)];
+    const Around around = around_launch(i);
     const std::int32_t step = events.step[i];
-    if (step >= 0) out_.microbatch[i] = containing(step, events.launch_ns[i]);
+    out_.microbatch[i] = row_of(i, around);
     const bool message = is_message(i);
     if (out_.microbatch[i] >= 0 && !(message && out_.numbers == NumberSource::launch_order)) {
       in_microbatch(i, around);
@@ -341,6 +374,7 @@ class RoleFinder {
   EventRoles out_;
   std::vector<SliceRole> roles_;  // by string index
   std::vector<Around> around_;    // by slice
+  std::vector<CpuSlice> parts_;   // of woven micro-batches, by start; empty without such
   std::vector<Dimension> dimensions_;
   std::vector<const Collective*> collectives_;
 };

@@ -50,6 +50,7 @@ struct MicroBatch {
   std::int32_t step = -1;                 // row of RankTrace::steps
   std::int32_t number = -1, chunk = -1;   // −1 unknown
   Direction direction = Direction::forward;
+  bool woven = false;                     // shares its time with one of the other direction
 };
 
 struct EventRoles {
@@ -71,7 +72,12 @@ EventRoles event_roles(const RankTrace& trace, const Classifier& classifier, con
 
 /// Numbers and virtual stages of the micro-batches of one direction of one step, in the order they ran: Megatron's
 /// interleaved schedule runs groups of `stages` micro-batches through the chunks; chunks 1: they are counted.
-void number_in_order(std::vector<MicroBatch*>& ordered, std::int32_t stages, std::int32_t chunks);
+void number_in_order(const std::vector<MicroBatch*>& ordered, std::int32_t stages, std::int32_t chunks);
+
+/// Numbers of all micro-batches and the virtual stages a rank: from names where all of a direction have them, else
+/// counted by number_in_order, or within each chunk where names tell that. stage: −1 unknown.
+void number_microbatches(EventRoles& roles, const Workload& workload, std::int32_t steps_count, std::int32_t stage,
+                         std::int32_t stages);
 
 /// Virtual stages a rank: from the workload; from the number of micro-batches; from how many forwards a stage runs
 /// before its first backward (1F1B: stages − stage; interleaved: 2 (stages − stage − 1) + (chunks − 1) stages + 1); 1.

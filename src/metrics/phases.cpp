@@ -58,7 +58,7 @@ class PhaseOfLaunch {
  private:
   bool decides(const CpuSlice& slice, std::optional<Phase>& found) const {
     const std::string_view rule = rules_.of(slice);
-    if (rule == "recompute" || repeats_forward(slice, rule)) return found = Phase::recompute, true;
+    if (rule == "recompute" || repeats_forward(slice, rule) || repeats_operator(slice, rule)) return found = Phase::recompute, true;
     if (rule == "backward") return found = Phase::backward, true;
     if (rule == "grad_clip") return found = Phase::grad_clip, true;
     if (rule == "data_loading") return found = Phase::other, true;
@@ -72,6 +72,11 @@ class PhaseOfLaunch {
     return slice.kind == SliceKind::user_annotation && evidence_.autograd[slice.thread] &&
            (rule.empty() || rule == "module" || rule == "moe" || rule == "loss") &&
            evidence_.repeatable.contains(slice.name);
+  }
+  // The reader keeps operators without a rule only where they repeat a forward; the loss may be repeated too.
+  bool repeats_operator(const CpuSlice& slice, std::string_view rule) const {
+    return slice.kind == SliceKind::cpu_op && slice.sequence >= 0 &&
+           (rule.empty() || (rule == "loss" && evidence_.autograd[slice.thread]));
   }
 
   const RankTrace& trace_;

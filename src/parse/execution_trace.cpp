@@ -150,7 +150,8 @@ bool read_node(std::string_view node, RecordedCommunication& call) {
 /// Operations that one kernel can stand for.
 bool fits(CollectiveOp kernel, CollectiveOp call) {
   const auto exchanges = [](CollectiveOp op) {
-    return op == CollectiveOp::all_to_all || op == CollectiveOp::all_to_allv || op == CollectiveOp::send_recv;
+    return op == CollectiveOp::all_to_all || op == CollectiveOp::all_to_allv || op == CollectiveOp::send_recv ||
+           op == CollectiveOp::send || op == CollectiveOp::recv;
   };
   return kernel == call || kernel == CollectiveOp::unknown || (exchanges(kernel) && exchanges(call));
 }

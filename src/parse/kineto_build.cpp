@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t largest_time_ns = std::int64_t{1} << 62;
 // Begin events that wait for their end are kept as text.
 constexpr std::size_t most_open_bytes = std::size_t{64} << 20;
+constexpr std::string_view engine = "autograd::engine::evaluate_function: ";
 // ROCm traces without correlation are joined by External id; this keeps the two kinds of number apart.
 constexpr std::int64_t external_id_space = std::int64_t{1} << 62;
 
@@ -219,9 +220,32 @@ void KinetoBuilder::add_cpu(const EventText& event, std::int64_t start_ns, std::
     if (number >= 0) trace_.steps.push_back({number, start_ns, start_ns + dur_ns, StepSource::marker, {}});
   }
   if (is_annotation && wants_.annotations) add_slice(SliceKind::user_annotation, event, start_ns, dur_ns);
-  if (is_operation && wants_.cpu_ops && names_.keeps_slice(names_.find(name)))  // others came for what they carry
-    add_slice(SliceKind::cpu_op, event, start_ns, dur_ns);
+  if (is_operation && wants_.cpu_ops) {
+    if (names_.keeps_slice(names_.find(name)))
+      add_slice(SliceKind::cpu_op, event, start_ns, dur_ns);
+    else
+      add_repeated(event, start_ns, dur_ns);  // or it came for what it carries
+    if (name.starts_with(engine)) {
+      filter_.want_sequence_numbers();
+      Node& node = nodes_[thread(event)];
+      node.end_ns = start_ns < node.end_ns ? std::max(node.end_ns, start_ns + dur_ns) : start_ns + dur_ns;
+      node.function.assign(name.substr(engine.size()));
+    }
+  }
   if (event.category == Category::python_function) add_slice(SliceKind::python_function, event, start_ns, dur_ns);
+}
+
+// Backwards run without gradients, so their operators have no sequence number, but for the node itself; those of an
+// activation that is computed again have one. Events of a thread stand in the order of time.
+void KinetoBuilder::add_repeated(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
+  if (nodes_.empty()) return;
+  const auto at = nodes_.find(thread(event));
+  if (at == nodes_.end()) return;
+  Node& node = at->second;
+  if (start_ns >= node.end_ns || start_ns < node.repeated_until_ns || event.name == node.function) return;
+  if (read_sequence_number(event.arguments) < 0) return;
+  node.repeated_until_ns = start_ns + dur_ns;
+  add_slice(SliceKind::cpu_op, event, start_ns, dur_ns);
 }
 
 void KinetoBuilder::add_slice(SliceKind kind, const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {

@@ -49,6 +49,8 @@ class KinetoBuilder {
   void add_runtime(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
   void add_cpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
   void add_slice(SliceKind kind, const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
+  /// An operator that no rule asks for: kept if it repeats a forward inside a backward, the outermost of each.
+  void add_repeated(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
 
   std::uint16_t lane(std::int32_t device, std::int64_t stream);
   std::uint32_t thread(const EventText& event);
@@ -69,6 +71,13 @@ class KinetoBuilder {
   std::uint32_t last_thread_number_ = 0;
   std::unordered_map<std::string, std::vector<std::string>> open_;  // B events without their E, by thread
   std::size_t open_bytes_ = 0;
+
+  /// By thread: the autograd node that was read last, and until when a repeated operator lasts.
+  struct Node {
+    std::int64_t end_ns = absent_ns, repeated_until_ns = absent_ns;
+    std::string function;
+  };
+  std::unordered_map<std::uint32_t, Node> nodes_;
 
   bool any_event_ = false;
   std::int64_t negative_count_ = 0, out_of_range_count_ = 0, open_dropped_count_ = 0;

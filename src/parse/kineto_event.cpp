@@ -132,6 +132,14 @@ bool EventFilter::wants_name(Category category, std::string_view raw_name) const
   }
 }
 
+/// Kineto writes the number among the first arguments; what lies further away is not looked for.
+bool EventFilter::has_sequence_number(std::string_view event, std::string_view name) const {
+  constexpr std::size_t near = 320;
+  if (!sequence_numbers_ || name.data() == nullptr) return false;
+  const auto behind = static_cast<std::size_t>(name.data() + name.size() - event.data());
+  return event.substr(behind, near).find("\"Sequence number\"") != std::string_view::npos;
+}
+
 std::optional<EventFate> EventFilter::read_usual(std::string_view text, EventText& event) const {
   UsualOrder at(text);
   std::string_view phase, category;
@@ -145,7 +153,9 @@ std::optional<EventFate> EventFilter::read_usual(std::string_view text, EventTex
   event.category = category_of(category);
   if (!wants_category(event.category)) return EventFate::counted;
   if (!at.key(',', "\"name\"") || !at.string(event.name)) return {};
-  if (!wants_name(event.category, event.name)) return EventFate::counted;
+  if (!wants_name(event.category, event.name) &&
+      !(event.category == Category::cpu_op && has_sequence_number(text, event.name)))
+    return EventFate::counted;
   if (!at.key(',', "\"pid\"") || !at.scalar(event.process) || !at.key(',', "\"tid\"") || !at.scalar(event.thread))
     return {};
   if (!at.key(',', "\"ts\"") || !at.scalar(event.time) || !event.time.present()) return {};

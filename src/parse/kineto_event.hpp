@@ -48,14 +48,19 @@ class EventFilter {
   /// The same for the bulk of a trace, told by comparing a few words of its first bytes: counted, ignored, or wanted
   /// if read() must look.
   EventFate glance(std::string_view text) const;
+  /// From now on operators with an autograd sequence number are wanted too, whatever their name: a backward has begun,
+  /// and in a backward only recomputed operators have one.
+  void want_sequence_numbers() { sequence_numbers_ = wants_.cpu_ops; }
 
  private:
+  bool has_sequence_number(std::string_view event, std::string_view name) const;
   /// Of an event with its keys in the order Kineto writes them; nothing, if it is not one.
   std::optional<EventFate> read_usual(std::string_view text, EventText& event) const;
   EventFate read_any(std::string_view text, EventText& event) const;
 
   Wants wants_;
   NameCache& names_;
+  bool sequence_numbers_ = false;
 };
 
 inline EventFate EventFilter::glance(std::string_view text) const {

@@ -13,7 +13,8 @@ namespace ccl {
 namespace {
 
 constexpr std::string_view role_names[slice_role_count] = {
-    "none",      "forward_microbatch", "backward_microbatch", "weight_microbatch", "recompute",        "grad_norm",
+    "none",      "forward_microbatch", "backward_microbatch", "weight_microbatch", "combined_microbatch",
+    "forward_part", "backward_part", "recompute",        "grad_norm",
     "loss",      "data_loading",       "optimizer",           "dp_communication",  "pp_communication", "tp_communication",
     "ep_communication", "cp_communication"};
 

@@ -10,10 +10,10 @@
 namespace ccl {
 
 enum class SliceRole : std::uint8_t {
-  none, forward_microbatch, backward_microbatch, weight_microbatch, recompute, grad_norm, loss, data_loading, optimizer,
-  dp_communication, pp_communication, tp_communication, ep_communication, cp_communication
+  none, forward_microbatch, backward_microbatch, weight_microbatch, combined_microbatch, forward_part, backward_part,
+  recompute, grad_norm, loss, data_loading, optimizer, dp_communication, pp_communication, tp_communication, ep_communication, cp_communication
 };
-inline constexpr int slice_role_count = 14;
+inline constexpr int slice_role_count = 17;
 std::string_view to_text(SliceRole);
 
 class TrainingRules {

@@ -227,11 +227,13 @@ class RankText {
     const std::int32_t last = input_.ranks.find(entry_.iteration, entry_.replica, RankId(found->last_rank));
     if (last < 0 || !shown_[static_cast<std::size_t>(last)]) return;
     const std::int64_t from = found->last_start_ns - origin_ns_[static_cast<std::size_t>(last)];
+    const std::int64_t until = shown_ns(row.end_ns());
+    if (until <= from + 1) return;  // on clocks that are not common it would point into the past
     const std::string id = fmt::format("\"id\":{},\"cat\":\"last\",\"name\":\"last to arrive\"",
                                        (std::int64_t{row_} + 1) * 100'000'000 + arrows_count_++);
     out_ += fmt::format("{{\"ph\":\"s\",{},\"pid\":{},\"tid\":{},\"ts\":{}}},\n", id, last + 1, tid(track, 0), micro(from + 1));
     out_ += fmt::format("{{\"ph\":\"f\",\"bp\":\"e\",{},\"pid\":{},\"tid\":{},\"ts\":{}}},\n", id, pid(),
-                        tid(track, lane), micro(shown_ns(row.end_ns()) - 1));
+                        tid(track, lane), micro(until - 1));
   }
 
   const TimelineInput& input_;

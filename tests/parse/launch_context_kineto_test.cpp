@@ -45,6 +45,29 @@ TEST(LaunchContextOfKineto, SlicesKeepThreadSequenceAndKind) {
   EXPECT_EQ(r.trace.threads[around.thread], r.launch_thread(1));
 }
 
+TEST(LaunchContextOfKineto, OperatorsThatCountGradientsInsideABackwardAreKept) {
+  const auto operation = [](std::string_view name, std::string_view thread, int start, int length, std::string_view more) {
+    return "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" + std::string(name) + "\",\"pid\":10,\"tid\":" +
+           std::string(thread) + ",\"ts\":" + std::to_string(start) + ",\"dur\":" + std::to_string(length) +
+           ",\"args\":{\"External id\":1" + std::string(more) + "}},\n";
+  };
+  const std::string node = "autograd::engine::evaluate_function: CheckpointFunctionBackward";
+  const std::string text = operation("aten::linear", "11", 100, 50, ",\"Sequence number\":7") +
+                           operation(node, "12", 200, 300, ",\"Sequence number\":8") +
+                           operation("CheckpointFunctionBackward", "12", 201, 298, ",\"Sequence number\":8") +
+                           operation("aten::linear", "12", 210, 50, ",\"Sequence number\":3") +
+                           operation("aten::mm", "12", 220, 20, ",\"Sequence number\":3") +
+                           operation("aten::mm", "12", 300, 20, "") +
+                           operation("aten::mul", "12", 600, 20, ",\"Sequence number\":4") +
+                           kernel_text("k", "700", "10", 7, 1);
+  ReadSettings settings;
+  settings.wants = {.cpu_ops = true};
+  const ReadResult r = read_text(trace_text(text), settings);
+  std::vector<std::string> kept;
+  for (const CpuSlice& slice : r.trace.slices) kept.emplace_back(r.trace.strings.text(slice.name));
+  EXPECT_EQ(kept, (std::vector<std::string>{node, "aten::linear"})) << "the outermost of each, and no node itself";
+}
+
 TEST(LaunchContextOfKineto, PhasesFollow) {
   const ReadResult r = read();
   const SliceRules rules(r.trace, classifier());

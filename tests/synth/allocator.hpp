@@ -24,6 +24,8 @@ struct HistoryEntry {
   enum Action { alloc, free_requested, free_completed, segment_alloc, segment_free, oom } action = alloc;
   std::int64_t address = 0, size = 0, time_us = 0;
   int site = -1;
+  /// Whether bytes in use changed: what profile_memory reports.
+  bool changes_use() const { return action == alloc || action == free_completed; }
   // After it:
   std::int64_t active = 0, requested = 0, reserved = 0;
 };

@@ -24,7 +24,7 @@ struct Job {
   Mesh mesh;
   Model model;
   Schedule schedule = Schedule::one_f_one_b;
-  int chunks = 2;                                          // virtual stages per rank, interleaved only
+  int chunks = 2;                                          // virtual stages per rank, where the schedule has them
   int steps = 6, first_step = 4, steps_per_iteration = 0;  // 0 = all steps in one iteration folder
   int microbatches = 1;
   TensorParallel tensor_parallel = TensorParallel::sequence_parallel;
@@ -48,13 +48,21 @@ struct Job {
   bool gzip = false;
   double megabytes_per_rank = 0;  // of plain text; 0 = as it comes
   int repeat = 1;                 // the simulated steps are written this many times, shifted
+  bool execution_traces = false;  // torch_et_<rank>.json beside every trace
+  bool memory_events = false;     // [memory] instants in the traces, as profile_memory writes them
   bool memory = false;            // every rank dumps a memory snapshot at the end
   std::size_t memory_ring = 0;    // entries its history holds; 0 = all
   int memory_oom_rank = -1;       // the rank that runs out of memory
   bool full_truth = true;         // truth.json lists every collective and kernel
 
   /// Pipeline depth seen by the micro-batches: ranks times virtual stages (one where there is no pipeline).
-  int virtual_stages() const { return mesh.pp * (schedule == Schedule::interleaved && mesh.pp > 1 ? chunks : 1); }
+  int virtual_stages() const {
+    if (is_v_shaped(schedule)) return 2 * mesh.pp;
+    return mesh.pp * ((schedule == Schedule::interleaved || schedule == Schedule::combined) && mesh.pp > 1 ? chunks : 1);
+  }
+  /// A forward and a backward that the schedule joins run layer by layer in turn. PyTorch's own pipelines run them one
+  /// after the other.
+  bool weaves() const { return layout == Layout::megatron || format == Format::nsys; }
   /// Times of the old styles are whole microseconds; everything is simulated on that grid then.
   std::int64_t time_grain_ns() const { return style == Style::old_names ? 1000 : 1; }
   /// Serving: every step is one forward pass, the first a prefill, the others decode one token per sequence.

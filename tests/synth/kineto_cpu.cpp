@@ -39,9 +39,12 @@ std::string KinetoCpu::op_args(const Op& op, const OpPlace& place, int level, bo
   const std::int64_t sequence = 1000 + (op.microbatch + 1) * 1000 + op.layer + 3;
   std::string text =
       "\"External id\": " + std::to_string(KinetoEvents::external_id(place, level)) + ",\"Record function id\": 0, ";
-  if (op.layer >= -2 && op.microbatch >= 0)
+  // A forward counts its operators. In a backward only the node itself carries the number of its forward; what is
+  // computed again counts like a forward.
+  const bool grads = op.phase == Phase::forward || op.phase == Phase::recompute;
+  if (op.microbatch >= 0 && (grads || (level == 1 && op.instance < 0)))
     text += std::string("\"Sequence number\": ") + std::to_string(sequence) +
-            ", \"Fwd thread id\": " + (op.phase == Phase::forward ? "0" : "1") + ", ";
+            ", \"Fwd thread id\": " + (grads ? "0" : "1") + ", ";
   if (shapes) {
     const std::string dims = list_text(std::vector<std::int64_t>{job_.model.seq, job_.model.hidden});
     text +=
@@ -53,6 +56,37 @@ std::string KinetoCpu::op_args(const Op& op, const OpPlace& place, int level, bo
   return text + "\"Ev Idx\": " + std::to_string(place.number * 4 + level);
 }
 
+void KinetoCpu::checkpoint_node(const std::vector<Op>& ops, std::size_t i, const OpPlace& place) {
+  const auto same_layer = [&](std::size_t k) {
+    return k < ops.size() && ops[k].layer == ops[i].layer && ops[k].microbatch == ops[i].microbatch;
+  };
+  if (ops[i].phase != Phase::recompute || (i > 0 && same_layer(i - 1) && ops[i - 1].phase == Phase::recompute)) return;
+  // Reentrant checkpoints (Megatron) hold the layer's backward too, others compute within its first node.
+  const bool reentrant = job_.layout == Layout::megatron;
+  const auto belongs = [&](std::size_t k) {
+    return same_layer(k) && (ops[k].phase == Phase::recompute || (reentrant && ops[k].phase == Phase::backward));
+  };
+  std::size_t last = i;
+  while (belongs(last + 1)) ++last;
+  const std::int64_t start = ops[i].cpu_start + place.shift_ns, end = ops[last].cpu_end + place.shift_ns;
+  const std::string function = reentrant ? "CheckpointFunctionBackward" : "FusedRmsNormBackward0";
+  Op node = ops[i];
+  node.phase = Phase::backward;
+  const std::string args = op_args(node, place, 1, false);
+  events_.slice("cpu_op", "autograd::engine::evaluate_function: " + function, thread_of(ops[i]), start, end, args);
+  events_.slice("cpu_op", function, thread_of(ops[i]), start, end, args);
+}
+
+/// Of a backward always a node of autograd, also where a kernel serves both directions: aten::mul is of MulBackward0.
+std::string KinetoCpu::outer_name(const Op& op) {
+  const std::string name = name_of(op.kernel).outer_op, prefix = "aten::";
+  const bool backward = op.phase == Phase::backward || op.phase == Phase::weight;
+  if (!backward || name.compare(0, prefix.size(), prefix) != 0) return name;
+  std::string function = name.substr(prefix.size()) + "Backward0";
+  function[0] = static_cast<char>(function[0] - 'a' + 'A');
+  return "autograd::engine::evaluate_function: " + function;
+}
+
 void KinetoCpu::around_launch(const Op& op, const OpPlace& place) {
   if (op.instance >= 0) {
     communication_ops(op, place);
@@ -62,7 +96,7 @@ void KinetoCpu::around_launch(const Op& op, const OpPlace& place) {
     const std::int64_t start = op.cpu_start + place.shift_ns, end = op.cpu_end + place.shift_ns;
     const std::int64_t edge =
         std::max<std::int64_t>(1, (op.launch - op.cpu_start) / 8) / job_.time_grain_ns() * job_.time_grain_ns();
-    events_.slice("cpu_op", name.outer_op, thread, start, end, op_args(op, place, 1, false));
+    events_.slice("cpu_op", outer_name(op), thread, start, end, op_args(op, place, 1, false));
     events_.slice("cpu_op", name.inner_op, thread, start + edge, end - edge, op_args(op, place, 2, true));
   }
   noise(op, place);
@@ -89,11 +123,11 @@ void KinetoCpu::communication_ops(const Op& op, const OpPlace& place) {
   if (channel.source >= 0 && job_.batched_messages) label = "nccl:coalesced";
   if (channel.source >= 0 && !job_.batched_messages) {
     const std::vector<int>& members = topology_.groups[static_cast<std::size_t>(channel.group)].members;
-    const auto place = [&](int rank) {
+    const auto position = [&](int rank) {
       return std::to_string(std::find(members.begin(), members.end(), rank) - members.begin());
     };
-    label += op.collective == Collective::send ? " " + place(channel.source) + "->" + place(channel.destination)
-                                               : " " + place(channel.destination) + "<-" + place(channel.source);
+    label += op.collective == Collective::send ? " " + position(channel.source) + "->" + position(channel.destination)
+                                               : " " + position(channel.destination) + "<-" + position(channel.source);
   }
   events_.slice("user_annotation", label, thread, start + 2 * edge, end - 2 * edge, op_args(op, place, 3, false));
 }
@@ -165,6 +199,9 @@ std::string KinetoCpu::span_name(const Span& span, bool prefill) const {
       return megatron ? "megatron/core/transformer/transformer_block.py(402): custom_forward"
                       : "torch/utils/checkpoint.py(1523): recompute_fn";
     case Span::weight: return "Weight " + std::to_string(span.index);
+    case Span::both: return "megatron/core/pipeline_parallel/combined_1f1b.py(245): combined_forward_backward_step";
+    case Span::forward_part: return "megatron/core/pipeline_parallel/utils.py(182): forward";
+    case Span::backward_part: return "megatron/core/pipeline_parallel/utils.py(232): backward";
     case Span::optimizer:
       return megatron ? "megatron/core/optimizer/distrib_optimizer.py(2402): step_with_ready_grads"
                       : "Optimizer.step#AdamW.step";
@@ -180,6 +217,7 @@ std::string KinetoCpu::span_name(const Span& span, bool prefill) const {
     }
     case Span::reduce: break;
   }
+  if (megatron) return "megatron/core/distributed/param_and_grad_buffer.py(301): start_grad_sync";
   return "FSDP::post_backward_reduce (" + module() + ")";
 }
 
@@ -194,10 +232,12 @@ void KinetoCpu::annotations(const RankStep& step, const OpPlace& place, std::int
     const Op& last = own.ops[step.first_op + static_cast<std::size_t>(span.last_op)];
     const bool fsdp = span.kind == Span::gather || span.kind == Span::reduce;
     const bool megatron = job_.layout == Layout::megatron;
-    const bool call = span.kind == Span::grad_norm || span.kind == Span::message;
-    if (fsdp ? megatron : call && !megatron) continue;
+    const bool call = span.kind == Span::grad_norm || span.kind == Span::message || span.kind == Span::both ||
+                      span.kind == Span::forward_part || span.kind == Span::backward_part;
+    if (megatron ? span.kind == Span::gather : call) continue;
     const bool frame = span.kind == Span::recompute || (megatron && span.kind != Span::weight);
-    const bool inner = fsdp || span.kind == Span::recompute || call;
+    const bool inner =
+        fsdp || span.kind == Span::recompute || span.kind == Span::grad_norm || span.kind == Span::message;
     // The call that starts a backward waits on the main thread while the autograd thread works.
     const int thread = inner ? thread_of(first) : events_.process();
     const std::int64_t edge = inner ? 0 : job_.time_grain_ns();
@@ -207,7 +247,26 @@ void KinetoCpu::annotations(const RankStep& step, const OpPlace& place, std::int
                               ", \"Ev Idx\": " + std::to_string(s)
                         : "\"External id\": " + std::to_string(200'000'000 + static_cast<std::int64_t>(s)) +
                               ",\"Record function id\": 0, \"Ev Idx\": " + std::to_string(s));
+    if (megatron && span.kind == Span::forward) inner_frames(step, span, place);
   }
+}
+
+/// What stands between a forward and its operators, under names that mean something else elsewhere.
+void KinetoCpu::inner_frames(const RankStep& step, const Span& span, const OpPlace& place) {
+  const Op* const ops = run_.ranks[static_cast<std::size_t>(rank_)].ops.data() + step.first_op;
+  const auto frame = [&](const char* name, std::int32_t from, std::int32_t to) {
+    events_.slice("python_function", name, events_.process(), ops[from].cpu_start + place.shift_ns,
+                  ops[to].cpu_end + place.shift_ns, "\"Python parent id\": 2, \"Python id\": 3, \"Ev Idx\": 0");
+  };
+  frame("pretrain_gpt.py(160): forward_step", span.first_op, span.last_op);
+  std::int32_t first = -1, last = -1;
+  for (std::int32_t i = span.first_op; i <= span.last_op; ++i) {
+    if (ops[i].layer >= 0) last = i;
+    if (ops[i].layer >= 0 && first < 0) first = i;
+    if (ops[i].kernel == Kernel::loss) frame("megatron/core/optimizer/optimizer.py(225): scale_loss", i, i);
+  }
+  if (job_.recompute && first >= 0)
+    frame("megatron/core/transformer/transformer_block.py(402): custom_forward", first, last);
 }
 
 }  // namespace synth

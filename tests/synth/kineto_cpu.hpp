@@ -12,6 +12,8 @@ class KinetoCpu {
 
   /// Operators and noise of one operation on its thread.
   void around_launch(const Op& op, const OpPlace& place);
+  /// The autograd node around what is computed again, if that begins with ops[i].
+  void checkpoint_node(const std::vector<Op>& ops, std::size_t i, const OpPlace& place);
   /// Annotations of a step: ProfilerStep, micro-batches, FSDP, optimizer. number: of the step's first operation.
   void annotations(const RankStep& step, const OpPlace& place, std::int64_t step_number);
 
@@ -22,6 +24,8 @@ class KinetoCpu {
   void noise(const Op& op, const OpPlace& place);
   void noise_event(std::uint64_t chance, std::int64_t start, std::int64_t end, int thread, const OpPlace& place,
                    int which);
+  void inner_frames(const RankStep& step, const Span& span, const OpPlace& place);
+  static std::string outer_name(const Op& op);
   std::string span_name(const Span& span, bool prefill) const;
 
   const Job& job_;

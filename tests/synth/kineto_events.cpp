@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kineto_cpu.hpp"
+
 namespace synth {
 
 KinetoEvents::KinetoEvents(const Job& job, const Topology& topology, const JobRun& run, int rank, TextFile& text)
@@ -26,8 +28,7 @@ void KinetoEvents::launch(const Op& op, const OpPlace& place) {
   const char* name = rocm ? "hipLaunchKernel" : driver ? "cuLaunchKernelEx" : "cudaLaunchKernel";
   if (op.kernel == Kernel::copy_to_device) name = rocm ? "hipMemcpyWithStream" : "cudaMemcpyAsync";
   if (op.kernel == Kernel::clear) name = rocm ? "hipMemsetAsync" : "cudaMemsetAsync";
-  const bool own_thread = op.phase == Phase::backward || op.phase == Phase::recompute || op.phase == Phase::weight;
-  const int thread = own_thread ? autograd_thread() : process();
+  const int thread = on_autograd_thread(job_, op) ? autograd_thread() : process();
   const std::int64_t start = op.launch + place.shift_ns, end = launch_end(op) + place.shift_ns;
   out << "  {\n    \"ph\": \"X\", \"cat\": \"" << (driver ? "cuda_driver" : "cuda_runtime") << "\", \"name\": \""
       << name << "\", \"pid\": " << process() << ", \"tid\": " << thread << ",\n    \"ts\": " << time(start)
@@ -102,6 +103,15 @@ void KinetoEvents::gpu_annotation(std::string_view name, int stream, std::int64_
   out << "  {\n    \"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"" << name << "\", \"pid\": " << device()
       << ", \"tid\": " << stream << ",\n    \"ts\": " << time(start) << ", \"dur\": " << length(start, end)
       << ",\n    \"args\": {\n      \"External id\": " << external << "\n    }\n  },\n";
+}
+
+void KinetoEvents::memory(const HistoryEntry& entry) {
+  const std::int64_t stamp = entry.time_us * 1000 - clock_.base_ns();
+  out << "  {\n    \"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": \"t\", \"name\": \"[memory]\",\n    \"pid\": "
+      << process() << ", \"tid\": " << process() << ",\n    \"ts\": " << Microseconds{stamp, whole_}
+      << ",\n    \"args\": {\n      \"Total Reserved\": " << entry.reserved << ", \"Total Allocated\": " << entry.active
+      << ", \"Bytes\": " << (entry.action == HistoryEntry::alloc ? entry.size : -entry.size) << ", \"Addr\": "
+      << entry.address << ", \"Device Id\": " << device() << ", \"Device Type\": 1, \"Ev Idx\": 0\n    }\n  },\n";
 }
 
 void KinetoEvents::leading_kernel(std::int64_t start, std::int64_t end, int stream, std::int64_t number) {

@@ -1,5 +1,6 @@
 // The events of one Kineto file, each in Kineto's text layout. Shared by the parts that write the CPU and GPU sides.
 #pragma once
+#include "allocator.hpp"
 #include "clocks.hpp"
 #include "kernel_names.hpp"
 #include "messages.hpp"
@@ -24,6 +25,8 @@ class KinetoEvents {
   void launch(const Op& op, const OpPlace& place);
   void gpu_operation(const Op& op, const OpPlace& place);
   void gpu_annotation(std::string_view name, int stream, std::int64_t start, std::int64_t end, std::int64_t external);
+  /// [memory]: bytes in use and taken after an entry of the allocator's history.
+  void memory(const HistoryEntry& entry);
   /// A kernel from before the window: no launch, no External id, no arguments.
   void leading_kernel(std::int64_t start, std::int64_t end, int stream, std::int64_t number);
 

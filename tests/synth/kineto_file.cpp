@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kineto_cpu.hpp"
+#include "snapshot.hpp"
 
 namespace synth {
 namespace {
@@ -35,7 +36,9 @@ class KinetoFile {
     head();
     broken_events();
     each_op([&](const Op& op, const OpPlace& place) {
-      if (on_autograd_thread(job_, op)) cpu_.around_launch(op, place);
+      if (!on_autograd_thread(job_, op)) return;
+      cpu_.checkpoint_node(own_.ops, static_cast<std::size_t>(&op - own_.ops.data()), place);
+      cpu_.around_launch(op, place);
     });
     each_step([&](const RankStep& step, const OpPlace& place, std::int64_t number) {
       cpu_.annotations(step, place, number);
@@ -43,6 +46,7 @@ class KinetoFile {
     each_op([&](const Op& op, const OpPlace& place) {
       if (!on_autograd_thread(job_, op)) cpu_.around_launch(op, place);
     });
+    if (job_.memory_events) memory_events();
     if (with_gpu_) gpu_side();
     metadata();
     tail();
@@ -141,6 +145,16 @@ class KinetoFile {
     for (std::int64_t i = 0; fault && i < fault->number("events", 3); ++i)
       events_.slice("cpu_op", i % 2 == 0 ? "broken \xff\xfe name" : "broken \"quoted\" name", events_.process(),
                     start + i, start + i + 1, "\"External id\": 1");
+  }
+
+  /// Every allocation and free of the file's steps, as the allocator reports them to the profiler.
+  void memory_events() {
+    if (steps_.empty()) return;
+    const std::int64_t from = events_.clock().file_ns(steps_.front().cpu_start) / 1000;
+    const std::int64_t until = events_.clock().file_ns(steps_.back().cpu_end) / 1000;
+    const RankMemory memory = simulate_memory(job_, own_, plan_.rank);
+    for (const HistoryEntry& entry : memory.allocator.history())
+      if (entry.changes_use() && entry.time_us >= from && entry.time_us <= until) events_.memory(entry);
   }
 
   void gpu_side() {

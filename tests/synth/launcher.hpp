@@ -21,7 +21,13 @@ class Launcher {
   void memory(Kernel kernel, std::int64_t bytes);
   std::int32_t communicate(Queue queue, Collective op, std::int64_t in, std::int64_t out, ElementType type,
                            std::int32_t need = -1, std::int32_t need_too = -1, std::int64_t row = 0);
-  void attention(Kernel kernel, double passes, std::int64_t tokens, ElementType activations);
+  void attention(Kernel kernel, double passes);
+  /// Into a tensor-parallel region (gathers the sequence) and out of it (scatters or sums).
+  void enter_parallel_region();
+  void leave_parallel_region();
+  void exchange_tokens();
+  void load_batch();
+  bool sharded() const { return channels_[fsdp_queue] >= 0; }
 
   template <class Body>
   void span(Span::Kind kind, std::int64_t index, int chunk, Body body) {
@@ -40,11 +46,14 @@ class Launcher {
   const int rank_, step_;
   const Place place_;
   const std::array<int, queue_count>& channels_;
+  const std::int64_t tokens_;
+  const ElementType activations_;
   Program program_;
   std::int32_t last_compute_ = -1;
   std::int32_t pending_ = -1;  // communication that the next compute kernel needs
   Phase phase_ = Phase::other;
   std::int16_t microbatch_ = -1, layer_ = -1;
+  std::int8_t chunk_ = -1;
 
  private:
   std::int32_t add(Op op, std::initializer_list<std::int32_t> needs);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "kineto_events.hpp"
 #include "text_file.hpp"
 
 namespace synth {
@@ -16,6 +17,8 @@ const char* name_of(Schedule schedule) {
     case Schedule::gpipe: return "GPipe";
     case Schedule::one_f_one_b: return "1F1B";
     case Schedule::interleaved: return "Interleaved1F1B";
+    case Schedule::combined: return "Interleaved1F1B";
+    case Schedule::dualpipev: return "DualPipeV";
     case Schedule::zero_bubble: break;
   }
   return "ZBVZeroBubble";
@@ -74,6 +77,25 @@ void write_toml(const Job& job) {
   out.close();
 }
 
+/// Ranks that hold one copy of the model between them: all of one data-parallel coordinate. Where there are experts the
+/// patch takes tensor, expert and pipeline parallelism together.
+void write_replicas(const Mesh& m, TextFile& out) {
+  std::vector<std::vector<int>> replicas(static_cast<std::size_t>(m.dp_replicate * m.dp_shard * m.cp / (m.ep > 1 ? m.ep : m.cp)));
+  for (int rank = 0; rank < m.world(); ++rank) {
+    const Place p = place_of(m, rank);
+    const int shard = p.dp_replicate * m.dp_shard + p.dp_shard;
+    replicas[static_cast<std::size_t>(m.ep > 1 ? (shard * m.cp + p.cp) / m.ep : shard)].push_back(rank);
+  }
+  const std::string line(40, '-');
+  out << "FULL MODEL RANK GROUPS (by DP Rank)\n"
+      << line << "\nEach group holds one complete copy of the model.\nRanks are split by tensor, pipeline and expert "
+                 "parallelism.\n"
+      << line << "\n";
+  for (std::size_t g = 0; g < replicas.size(); ++g)
+    out << "Group " << g << ": " << list_text(replicas[g], replicas[g].size()) << "\n";
+  out << "Total model replicas (DP): " << replicas.size() << "\n\n";
+}
+
 /// The text file of the Megatron profiling patch: sizes, then the groups of each kind.
 void write_groups(const Job& job) {
   const Topology topology = make_topology(job.mesh, job.ranks_per_host, Naming::megatron);
@@ -82,7 +104,9 @@ void write_groups(const Job& job) {
   out << "MEGATRON PARALLEL CONFIGURATION\n"
       << std::string(60, '=') << "\nTimestamp: 20260101_000000\nTP Size: " << m.tp << "\nPP Size: " << m.pp
       << "\nCP Size: " << m.cp << "\nEP Size: " << m.ep << "\nWorld Size: " << m.world()
-      << "\nGlobal Batch Size: " << job.model.local_batch * job.microbatches * m.dp_replicate * m.dp_shard << "\n\n";
+      << "\nGlobal Batch Size: " << job.model.local_batch * job.microbatches * m.dp_replicate * m.dp_shard
+      << "\n\nSTATISTICS\n" << std::string(40, '-') << "\nTotal Ranks: " << m.world() << "\nValid Ranks: " << m.world()
+      << "\nError Ranks: 0\n\n";
   const auto section = [&](const char* title, const char* dimension) {
     out << title << "\n" << std::string(40, '-') << "\n";
     int count = 0;
@@ -101,6 +125,8 @@ void write_groups(const Job& job) {
   section("PIPELINE PARALLEL (PP) GROUPS", "pp");
   section("DATA PARALLEL (DP) GROUPS", "dp");
   section("EXPERT PARALLEL (EP) GROUPS", "ep");
+  write_replicas(m, out);
+  out << "ERROR INFORMATION\n" << std::string(40, '-') << "\nNo errors.\n";
   out.close();
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "execution_trace.hpp"
 #include "kineto_file.hpp"
 #include "layout.hpp"
 #include "nsys_file.hpp"
@@ -29,6 +30,7 @@ std::int64_t write_traces(const Job& job, const Topology& topology, const JobRun
       plan.first_step = bounds[i], plan.end_step = bounds[i + 1];
       plan.path = trace_path(job, plan.rank, plan.first_step, plan.end_step);
       bytes += write_kineto(job, topology, run, plan);
+      if (job.execution_traces) write_execution_trace(job, topology, run, plan);
     }
   return bytes;
 }

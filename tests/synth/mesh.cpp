@@ -78,6 +78,10 @@ class TopologyBuilder {
       own[forward_receive_queue] = pair(own[pp_queue], forward_send_queue, previous, rank);
       own[backward_send_queue] = pair(own[pp_queue], backward_send_queue, rank, previous);
       own[backward_receive_queue] = pair(own[pp_queue], backward_send_queue, next, rank);
+      own[v_forward_send_queue] = pair(own[pp_queue], v_forward_send_queue, rank, previous);
+      own[v_forward_receive_queue] = pair(own[pp_queue], v_forward_send_queue, next, rank);
+      own[v_backward_send_queue] = pair(own[pp_queue], v_backward_send_queue, rank, next);
+      own[v_backward_receive_queue] = pair(own[pp_queue], v_backward_send_queue, previous, rank);
     }
     if (own[ring_send_queue] >= 0) {
       // The group itself has no collective of its own; its queues are the two directions of the ring.

@@ -32,6 +32,11 @@ enum Queue {
   forward_receive_queue,
   backward_send_queue,
   backward_receive_queue,
+  // The way back of a V: its forwards go to the previous rank.
+  v_forward_send_queue,
+  v_forward_receive_queue,
+  v_backward_send_queue,
+  v_backward_receive_queue,
   ring_send_queue,
   ring_receive_queue,
   queue_count

@@ -39,6 +39,8 @@ class NsysFile {
   static std::int64_t thread_of(int rank, bool autograd) {
     return global_pid(rank) | (pid_of(rank) + (autograd ? 900 : 0));
   }
+  /// PithTrain runs its pipeline without autograd's threads.
+  bool on_other_thread(const Op& op) const { return !is_v_shaped(job_.schedule) && on_autograd_thread(job_, op); }
   int device_of(int rank) const { return rank % job_.ranks_per_host; }
 
   void pair(const char* table, std::string_view name, std::string_view value) {
@@ -117,6 +119,9 @@ class NsysFile {
       const Span& span = own.spans[s];
       const std::string chunk = std::to_string(span.chunk);
       std::string text;
+      if (span.kind == Span::both)
+        text = "forward chunk " + std::to_string(span.chunk / 16) + " (phase4) backward chunk " +
+               std::to_string(span.chunk % 16) + " (phase4)";
       if (span.kind == Span::forward) text = "forward chunk " + chunk + " (phase1)";
       if (span.kind == Span::backward) text = "backward chunk " + chunk + " (phase1)";
       if (span.kind == Span::weight) text = "weight chunk";
@@ -146,36 +151,44 @@ class NsysFile {
                                                   : "norm, output";
     const Op& first = own.ops[step.first_op + static_cast<std::size_t>(span.first_op)];
     range((span.kind == Span::gather ? "FSDP::all_gather (" : "FSDP::post_backward_reduce (") + module + ")",
-          thread_of(rank, on_autograd_thread(job_, first)), first.cpu_start,
+          thread_of(rank, on_other_thread(first)), first.cpu_start,
           own.ops[step.first_op + static_cast<std::size_t>(span.last_op)].cpu_end);
   }
+
+  static constexpr int embedding = -1, output = -2, nowhere = -3;
 
   /// layer%02d.stage{1..5}_{f,b}: attention and routing, dispatch, experts, combine, aggregation. Mixtures only.
   void stages(const RankRun& own, const RankStep& step, int rank) {
     if (job_.model.experts == 0) return;
     struct Open {
-      int layer = -1, stage = 0, microbatch = -1;
+      int layer = nowhere, stage = 0, microbatch = -1;
       Phase phase = Phase::other;
       std::size_t first = 0;
     } open;
     const auto close = [&](std::size_t end) {
-      if (open.layer < 0) return;
+      if (open.layer == nowhere) return;
       char text[32];
-      std::snprintf(text, sizeof text, "layer%02d.stage%d_%c", open.layer, open.stage,
-                    open.phase == Phase::forward ? 'f' : 'b');
+      const char direction = open.phase == Phase::forward ? 'f' : 'b';
+      if (open.layer >= 0)
+        std::snprintf(text, sizeof text, "layer%02d.stage%d_%c", open.layer, open.stage, direction);
+      else if (open.layer == embedding)
+        std::snprintf(text, sizeof text, "prolog_%c", direction);
+      else
+        std::snprintf(text, sizeof text, direction == 'f' ? "epilog_f" : "loss1.backward()");
       const Op& first = own.ops[open.first];
-      range(text, thread_of(rank, on_autograd_thread(job_, first)), first.cpu_start, own.ops[end - 1].cpu_end);
+      range(text, thread_of(rank, on_other_thread(first)), first.cpu_start, own.ops[end - 1].cpu_end);
     };
     int before = 0;  // stage of the operation before
     for (std::size_t i = step.first_op; i < step.end_op; ++i) {
       const Op& op = own.ops[i];
       const bool same = op.layer == open.layer && op.phase == open.phase && op.microbatch == open.microbatch;
-      const bool inside =
-          op.layer >= 0 && (op.phase == Phase::forward || op.phase == Phase::backward) && op.queue != fsdp_queue;
-      const int stage = inside ? next_stage(op, same ? before : 0) : 0;
+      const bool outer = op.kernel == Kernel::embedding || op.kernel == Kernel::embedding_grad || op.layer == output;
+      const bool inside = (op.layer >= 0 || outer) && (op.phase == Phase::forward || op.phase == Phase::backward) &&
+                          op.queue != fsdp_queue;
+      const int stage = inside && op.layer >= 0 ? next_stage(op, same ? before : 0) : 0;
       if (!same || stage != open.stage) {
         close(i);
-        open = {inside ? op.layer : -1, stage, op.microbatch, op.phase, i};
+        open = {inside ? op.layer : nowhere, stage, op.microbatch, op.phase, i};
       }
       before = stage;
     }
@@ -192,7 +205,7 @@ class NsysFile {
   }
 
   void operation(const Op& op, int rank, std::int64_t correlation, NcclRanges& nccl) {
-    const std::int64_t thread = thread_of(rank, on_autograd_thread(job_, op)), device = device_of(rank),
+    const std::int64_t thread = thread_of(rank, on_other_thread(op)), device = device_of(rank),
                        stream = stream_number(op.queue);
     const std::int64_t start = session_ns(op.start), end = session_ns(op.end), process = global_pid(rank), one = 1,
                        none = 0;

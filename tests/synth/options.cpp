@@ -67,8 +67,8 @@ void describe_options(CLI::App& app, Options& o) {
   app.add_option("--local-batch", o.local_batch, "sequences per micro-batch and data-parallel rank")->group("Job");
   app.add_option("--experts", o.experts, "experts per layer, 0: dense")->group("Job");
   app.add_option("--microbatches", o.microbatches)->group("Job");
-  app.add_option("--schedule", o.schedule, "gpipe, 1f1b, interleaved, zb")->group("Job");
-  app.add_option("--chunks", o.chunks, "virtual stages per rank (interleaved)")->group("Job");
+  app.add_option("--schedule", o.schedule, "gpipe, 1f1b, interleaved, zb, combined, dualpipev")->group("Job");
+  app.add_option("--chunks", o.chunks, "virtual stages per rank (interleaved, combined)")->group("Job");
   app.add_option("--tensor-parallel", o.tensor_parallel, "sequence or allreduce")->group("Job");
   app.add_option("--data-parallel", o.data_parallel, "fsdp, fsdp-always (reshard), distopt (Megatron)")->group("Job");
   app.add_flag("--recompute", o.recompute, "recompute activations in the backward")->group("Job");
@@ -89,6 +89,10 @@ void describe_options(CLI::App& app, Options& o) {
                      "instead: one large trace file, rank 0 of the preset, without truth (preset: node)");
   folder->add_option("--big-snapshot", o.big_snapshot, "instead: one large memory snapshot");
   folder->require_option(1);
+  app.add_flag("--execution-traces", o.execution_traces, "PyTorch's execution trace of every rank beside its trace")
+      ->group("Files");
+  app.add_flag("--memory-events", o.memory_events, "[memory] instants in the traces, as profile_memory writes them")
+      ->group("Files");
   app.add_flag("--memory", o.memory, "a memory snapshot of every rank")->group("Files");
   app.add_option("--memory-ring", o.memory_ring, "entries its history holds")->group("Files");
   app.add_option("--memory-oom", o.memory_oom, "the rank that runs out of memory")->group("Files");
@@ -123,7 +127,7 @@ void resolve(Options& o) {
   if (o.clock_drift_ppm) job.clock_drift_ppb = static_cast<std::int64_t>(*o.clock_drift_ppm * 1000);
   if (o.end_skew_us) job.end_skew_ns = static_cast<std::int64_t>(*o.end_skew_us * 1000);
   over(o.memory_ring, job.memory_ring), over(o.memory_oom, job.memory_oom_rank);
-  job.memory = o.memory;
+  job.memory = o.memory, job.execution_traces = o.execution_traces, job.memory_events = o.memory_events;
   job.recompute |= o.recompute;
   job.batched_messages |= o.batched_messages;
   job.fine_kernels = (job.fine_kernels || o.fine) && !o.coarse;
@@ -133,7 +137,9 @@ void resolve(Options& o) {
                                   {{"gpipe", Schedule::gpipe},
                                    {"1f1b", Schedule::one_f_one_b},
                                    {"interleaved", Schedule::interleaved},
-                                   {"zb", Schedule::zero_bubble}});
+                                   {"zb", Schedule::zero_bubble},
+                                   {"combined", Schedule::combined},
+                                   {"dualpipev", Schedule::dualpipev}});
   if (!o.tensor_parallel.empty())
     job.tensor_parallel = pick<TensorParallel>(
         "tensor parallelism", o.tensor_parallel,

@@ -22,7 +22,7 @@ struct Options {
       repeat, memory_ring, memory_oom, experts, hidden, ffn, heads, kv_heads, vocab, seq;
   std::optional<double> mb_per_rank, clock_offset_us, clock_drift_ppm, end_skew_us, jitter_ratio;
   bool gzip = false, plain = false, memory = false, recompute = false, fine = false, coarse = false, no_faults = false;
-  bool batched_messages = false;
+  bool batched_messages = false, execution_traces = false, memory_events = false;
   std::vector<std::string> faults;
 };
 

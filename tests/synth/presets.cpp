@@ -65,7 +65,7 @@ Job preset(const std::string& name) {
   } else if (name == "node") {
     job = node();
   } else if (name == "perlmutter-256") {
-    job = perlmutter({4, 1, 16, 1, 4, 1}, 32, 5, 8, 20);
+    job = perlmutter({4, 1, 16, 1, 4, 1}, 32, 5, 8, 19.4);
   } else if (name == "perlmutter-1024") {
     job = perlmutter({4, 2, 32, 1, 4, 1}, 16, 2, 8, 4);
   } else if (name == "perlmutter-6144") {
@@ -87,8 +87,11 @@ void check(const Job& job) {
   if (m.ep > 1 && job.model.experts % m.ep != 0) fail("ep must divide the number of experts");
   if (m.ep > 1 && job.model.experts == 0) fail("ep > 1 needs --experts");
   if (job.model.layers % job.virtual_stages() != 0) fail("layers must be a multiple of the (virtual) pipeline stages");
-  if (job.schedule == Schedule::interleaved && job.microbatches % m.pp != 0)
-    fail("interleaved needs microbatches to be a multiple of pp");
+  if (is_v_shaped(job.schedule) && (m.pp < 2 || job.microbatches < 2 * m.pp))
+    fail("dualpipev needs pp of 2 or more and at least twice as many micro-batches");
+  if ((job.schedule == Schedule::interleaved || (job.schedule == Schedule::combined && m.pp > 1)) &&
+      job.microbatches % m.pp != 0)
+    fail("interleaved and combined need microbatches to be a multiple of pp");
   if (job.serves() && m.sharded() * m.dp_replicate > 1) fail("the inference style serves one replica: only tp and pp");
   if (job.steps < 1 || job.microbatches < 1 || job.ranks_per_host < 1 || job.repeat < 1)
     fail("steps, microbatches, ranks-per-host and repeat start at 1");

@@ -11,21 +11,25 @@ namespace {
 class ProgramBuilder : Launcher {
  public:
   ProgramBuilder(const Job& job, const Topology& topology, int rank, int step, std::vector<Meeting>& meetings)
-      : Launcher(job, topology, rank, step, meetings),
-        tokens_(std::max<std::int64_t>(1, job.tokens_per_pass(step) / job.mesh.cp)),
-        // Without FSDP (or Megatron's optimizer) TorchTitan applies no mixed precision.
-        activations_(sharded() || job.serves() ? ElementType::bfloat16 : ElementType::float32) {}
+      : Launcher(job, topology, rank, step, meetings) {}
 
   Program build() {
+    phase_ = Phase::other;
     span(Span::load, 0, 0, [&] { load_batch(); });
-    for (const Action& action : order_of_work(job_.schedule, place_.pp, job_.mesh.pp, job_.microbatches,
-                                              job_.virtual_stages() / job_.mesh.pp)) {
-      microbatch_ = static_cast<std::int16_t>(action.microbatch);
+    const std::vector<Action> actions = order_of_work(job_.schedule, place_.pp, job_.mesh.pp, job_.microbatches,
+                                                      job_.virtual_stages() / job_.mesh.pp);
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      begin(action);
+      if (action.joined && job_.weaves()) {
+        woven(action, actions[++i]);
+        continue;
+      }
       if (action.work == Work::forward) forward(action);
       if (action.work == Work::backward && !job_.serves()) backward(action);
       if (action.work == Work::weight && !job_.serves()) weight(action);
     }
-    microbatch_ = -1;
+    microbatch_ = -1, chunk_ = -1;
     if (job_.serves())
       program_.waited_for = last_compute_;  // the tokens go to the client
     else
@@ -34,7 +38,6 @@ class ProgramBuilder : Launcher {
   }
 
  private:
-  bool sharded() const { return channels_[fsdp_queue] >= 0; }
   bool gathers() const {
     return sharded() && !job_.serves() && job_.data_parallel != DataParallel::distributed_optimizer;
   }
@@ -43,7 +46,32 @@ class ProgramBuilder : Launcher {
   bool reduces_every_microbatch() const {
     return !keeps_parameters() && job_.data_parallel != DataParallel::distributed_optimizer;
   }
-  int virtual_stage(int chunk) const { return chunk * job_.mesh.pp + place_.pp; }
+  /// What follows is part of the action.
+  void begin(const Action& action) {
+    microbatch_ = static_cast<std::int16_t>(action.microbatch);
+    chunk_ = static_cast<std::int8_t>(action.chunk);
+    phase_ = action.work == Work::forward    ? Phase::forward
+             : action.work == Work::backward ? Phase::backward
+                                             : Phase::weight;
+    splits_ = action.split;
+  }
+  int virtual_stage(int chunk) const {
+    if (is_v_shaped(job_.schedule)) return chunk == 0 ? place_.pp : job_.virtual_stages() - 1 - place_.pp;
+    return chunk * job_.mesh.pp + place_.pp;
+  }
+  /// Where a virtual stage and the next are on one rank, no message goes between them.
+  bool receives(const Action& action) const {
+    const int own = virtual_stage(action.chunk), source = action.work == Work::forward ? own - 1 : own + 1;
+    return source >= 0 && source < job_.virtual_stages() && rank_of(source) != place_.pp;
+  }
+  bool sends(const Action& action) const {
+    const int own = virtual_stage(action.chunk), target = action.work == Work::forward ? own + 1 : own - 1;
+    return target >= 0 && target < job_.virtual_stages() && rank_of(target) != place_.pp;
+  }
+  int rank_of(int stage) const {
+    const int pp = job_.mesh.pp;
+    return is_v_shaped(job_.schedule) && stage >= pp ? 2 * pp - 1 - stage : stage % pp;
+  }
   bool is_first(int chunk) const { return virtual_stage(chunk) == 0; }
   bool is_last(int chunk) const { return virtual_stage(chunk) == job_.virtual_stages() - 1; }
 
@@ -90,53 +118,83 @@ class ProgramBuilder : Launcher {
     });
   }
 
-  /// Into a tensor-parallel region (gathers the sequence) and out of it (scatters or sums).
-  void enter_parallel_region() {
-    if (channels_[tp_queue] < 0 || job_.tensor_parallel == TensorParallel::all_reduce) return;
-    const std::int64_t whole = tokens_ * m_.hidden;
-    pending_ = communicate(tp_queue, Collective::all_gather, whole / job_.mesh.tp, whole, activations_, last_compute_);
-  }
-  void leave_parallel_region() {
-    if (channels_[tp_queue] < 0) return;
-    const std::int64_t whole = tokens_ * m_.hidden;
-    if (job_.tensor_parallel == TensorParallel::all_reduce)
-      pending_ = communicate(tp_queue, Collective::all_reduce, whole, whole, activations_, last_compute_);
-    else
-      pending_ =
-          communicate(tp_queue, Collective::reduce_scatter, whole, whole / job_.mesh.tp, activations_, last_compute_);
-  }
+  // --- messages of the pipeline -------------------------------------------------------------------------------
 
-  void exchange_tokens() {
-    if (channels_[ep_queue] < 0) return;
-    const std::int64_t elements = tokens_ * m_.top_k * m_.hidden / job_.mesh.tp;
-    pending_ =
-        communicate(ep_queue, Collective::all_to_allv, elements, elements, activations_, last_compute_, -1, m_.hidden);
+  /// Index of a message among the calls of a pipeline: 0 and 1 receive and send of a forward, 2 and 3 of a backward.
+  std::int32_t receive(const Action& action) {
+    if (job_.mesh.pp < 2 || !receives(action)) return -1;
+    const bool forward = action.work == Work::forward, back = is_v_shaped(job_.schedule) && action.chunk == 1;
+    const Queue queue = forward ? (back ? v_forward_receive_queue : forward_receive_queue)
+                                : (back ? v_backward_receive_queue : backward_receive_queue);
+    std::int32_t input = -1;
+    span(Span::message, forward ? 0 : 2, 0, [&] {
+      input = communicate(queue, Collective::recv, 0, tokens_ * m_.hidden, activations_, last_compute_);
+    });
+    return input;
+  }
+  void send(const Action& action) {
+    const bool forward = action.work == Work::forward, back = is_v_shaped(job_.schedule) && action.chunk == 1;
+    const Queue queue =
+        forward ? (back ? v_forward_send_queue : forward_send_queue) : (back ? v_backward_send_queue : backward_send_queue);
+    if (job_.mesh.pp > 1 && sends(action))
+      span(Span::message, forward ? 1 : 3, 0, [&] {
+        communicate(queue, Collective::send, tokens_ * m_.hidden, 0, activations_, last_compute_, take_pending());
+      });
+    pending_ = -1;
+  }
+  void take_input(std::int32_t& input, const Unit& unit) {
+    layer_ = static_cast<std::int16_t>(unit.index);
+    if (input >= 0) elementwise(Kernel::add, 1, 1, std::exchange(input, -1), take_pending());
+    layer_ = -1;
   }
 
   // --- forward -----------------------------------------------------------------------------------------------
 
   void forward(const Action& action) {
-    phase_ = Phase::forward;
-    std::int32_t input = -1;
-    const std::int64_t boundary = tokens_ * m_.hidden;
-    if (!is_first(action.chunk))
-      span(Span::message, 0, 0, [&] {
-        input = communicate(forward_receive_queue, Collective::recv, 0, boundary, activations_, last_compute_);
-      });
+    std::int32_t input = receive(action);
     span(Span::forward, action.microbatch, action.chunk, [&] {
       const auto units = units_of(action.chunk);
       for (std::size_t k = 0; k < units.size(); ++k) {
         gather_with_prefetch(units, k);
-        if (input >= 0) elementwise(Kernel::add, 1, 1, std::exchange(input, -1), take_pending());
+        take_input(input, units[k]);
         forward_unit(units[k]);
       }
       if (!keeps_parameters()) release(units);
     });
-    if (!is_last(action.chunk))
-      span(Span::message, 1, 0, [&] {
-        communicate(forward_send_queue, Collective::send, boundary, 0, activations_, last_compute_, take_pending());
-      });
-    pending_ = -1;
+    send(action);
+  }
+
+  /// A forward and a backward, one module of each in turn, so that each one's communication runs under the other's
+  /// compute.
+  void woven(const Action& ahead, const Action& back) {
+    std::int32_t inputs[2] = {receive(ahead), -1}, pending[2] = {-1, -1};
+    begin(back);
+    inputs[1] = receive(back);
+    span(Span::both, ahead.microbatch, ahead.chunk * 16 + back.chunk, [&] {
+      const auto units = units_of(ahead.chunk);
+      auto reversed = units_of(back.chunk);
+      std::reverse(reversed.begin(), reversed.end());
+      const auto one = [&](const Action& action, const std::vector<Unit>& all, std::size_t k) {
+        if (k >= all.size()) return;
+        const int which = action.work == Work::forward ? 0 : 1;
+        begin(action);
+        pending_ = pending[which];
+        span(which == 0 ? Span::forward_part : Span::backward_part, action.microbatch, action.chunk, [&] {
+          gather_with_prefetch(all, k);
+          take_input(inputs[which], all[k]);
+          if (which == 0) forward_unit(all[k]);
+          if (which == 1) backward_unit(all[k]);
+          if (which == 1 && reduces_now(action)) reduce_gradients(all[k]);
+        });
+        pending[which] = take_pending();
+      };
+      for (std::size_t k = 0; k < std::max(units.size(), reversed.size()); ++k) one(ahead, units, k), one(back, reversed, k);
+    });
+    for (const Action* action : {&ahead, &back}) {
+      begin(*action);
+      pending_ = pending[action == &ahead ? 0 : 1];
+      send(*action);
+    }
   }
 
   /// After a forward the parameters are given back, but the last module is used again at once.
@@ -170,7 +228,7 @@ class ProgramBuilder : Launcher {
     enter_parallel_region();
     gemm(Kernel::gemm, tokens_, m_.hidden, (m_.hidden + 2 * m_.kv_dim()) / job_.mesh.tp, take_pending());
     small(Kernel::rope, 2);
-    attention(Kernel::attention, 1, tokens_, activations_);
+    attention(Kernel::attention, 1);
     if (job_.fine_kernels) gemm(Kernel::gemm, tokens_, m_.hidden / job_.mesh.tp, m_.hidden);
     leave_parallel_region();
     small(Kernel::add, 3);
@@ -199,35 +257,24 @@ class ProgramBuilder : Launcher {
   // --- backward ----------------------------------------------------------------------------------------------
 
   bool reduces_now(const Action& action) const {
-    const bool apart = job_.schedule == Schedule::zero_bubble;
-    return (action.work == Work::weight || !apart) &&
-           (reduces_every_microbatch() || action.microbatch == job_.microbatches - 1);
+    const bool last = reduces_every_microbatch() || action.microbatch == job_.microbatches - 1;
+    return (action.work == Work::weight || !action.split) && last;
   }
 
   void backward(const Action& action) {
-    phase_ = Phase::backward;
-    std::int32_t input = -1;
-    const std::int64_t boundary = tokens_ * m_.hidden;
-    if (!is_last(action.chunk))
-      span(Span::message, 2, 0, [&] {
-        input = communicate(backward_receive_queue, Collective::recv, 0, boundary, activations_, last_compute_);
-      });
+    std::int32_t input = receive(action);
     span(Span::backward, action.microbatch, action.chunk, [&] {
       auto units = units_of(action.chunk);
       std::reverse(units.begin(), units.end());
       for (std::size_t k = 0; k < units.size(); ++k) {
         gather_with_prefetch(units, k);
-        if (input >= 0) elementwise(Kernel::add, 1, 1, std::exchange(input, -1), take_pending());
+        take_input(input, units[k]);
         backward_unit(units[k]);
         if (reduces_now(action)) reduce_gradients(units[k]);
         if (!keeps_parameters()) gathered_.erase(units[k].index);
       }
     });
-    if (!is_first(action.chunk))
-      span(Span::message, 3, 0, [&] {
-        communicate(backward_send_queue, Collective::send, boundary, 0, activations_, last_compute_, take_pending());
-      });
-    pending_ = -1;
+    send(action);
   }
 
   void backward_unit(const Unit& unit) {
@@ -252,7 +299,7 @@ class ProgramBuilder : Launcher {
   }
 
   void weight_gradient(std::int64_t rows, std::int64_t columns) {
-    if (job_.schedule != Schedule::zero_bubble) gemm(Kernel::gemm_weight_grad, rows, tokens_, columns);
+    if (!splits_) gemm(Kernel::gemm_weight_grad, rows, tokens_, columns);
   }
 
   void backward_layer() {
@@ -270,7 +317,7 @@ class ProgramBuilder : Launcher {
     small(Kernel::norm_grad, 3);
     enter_parallel_region();
     if (job_.fine_kernels) gemm(Kernel::gemm_input_grad, tokens_, m_.hidden, m_.hidden / job_.mesh.tp, take_pending());
-    attention(Kernel::attention_grad, 2.5, tokens_, activations_);
+    attention(Kernel::attention_grad, 2.5);
     small(Kernel::rope, 2);
     gemm(Kernel::gemm_input_grad, tokens_, heads, m_.hidden, take_pending());
     weight_gradient(heads, m_.hidden);
@@ -282,14 +329,13 @@ class ProgramBuilder : Launcher {
     elementwise(Kernel::permute, tokens_ * m_.hidden * m_.top_k, 2, take_pending());
     exchange_tokens();
     gemm(Kernel::gemm_input_grad, tokens_ * m_.top_k, m_.hidden, 3 * m_.ffn / job_.mesh.tp, take_pending());
-    if (job_.schedule != Schedule::zero_bubble)
+    if (!splits_)
       gemm(Kernel::gemm_weight_grad, 3 * m_.ffn / job_.mesh.tp, tokens_ * m_.top_k, m_.hidden);
     exchange_tokens();
     leave_parallel_region();
   }
 
   void weight(const Action& action) {
-    phase_ = Phase::weight;
     span(Span::weight, action.microbatch, action.chunk, [&] {
       for (const Unit& unit : units_of(action.chunk)) {
         layer_ = static_cast<std::int16_t>(unit.index);
@@ -303,14 +349,6 @@ class ProgramBuilder : Launcher {
   }
 
   // --- around the micro-batches ------------------------------------------------------------------------------
-
-  void load_batch() {
-    phase_ = Phase::other;
-    const std::int64_t bytes = m_.local_batch * m_.seq * 8;
-    memory(Kernel::copy_to_device, bytes);
-    memory(Kernel::copy_to_device, bytes);
-    memory(Kernel::clear, 4);
-  }
 
   void finish_step() {
     phase_ = Phase::optimizer;
@@ -338,10 +376,9 @@ class ProgramBuilder : Launcher {
     });
   }
 
-  const std::int64_t tokens_;
-  const ElementType activations_;
   std::map<std::int64_t, std::int32_t> gathered_;  // unit -> its all-gather
   std::int32_t last_reduction_ = -1;
+  bool splits_ = false;  // this backward leaves its weight gradients for later
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "kineto_file.hpp"
@@ -31,7 +32,9 @@ Job random_job(std::uint64_t seed) {
     return *(choices.begin() + draw(seed, what) % choices.size());
   };
   Mesh mesh{pick(1, {1, 2, 4}), pick(2, {1, 1, 2}), pick(3, {1, 2, 4}), pick(4, {1, 1, 2}), pick(5, {1, 2}), 1};
-  Job job = small(mesh, static_cast<Schedule>(draw(seed, 6) % 4));
+  Job job = small(mesh, static_cast<Schedule>(draw(seed, 6) % 6));
+  if (is_v_shaped(job.schedule) && mesh.pp < 2) job.schedule = Schedule::combined;
+  if (draw(seed, 12) % 2 == 0) job.layout = Layout::megatron;
   if (draw(seed, 7) % 3 == 0) {
     job.model.experts = 8;
     job.mesh.ep = mesh.sharded();
@@ -188,6 +191,34 @@ TEST(Faults, AreRefusedWithAReason) {
   EXPECT_THROW(parse_fault("slow_ranks:rank=1"), std::invalid_argument);
   EXPECT_THROW(parse_fault("slow_rank:host=1"), std::invalid_argument);
   EXPECT_THROW(parse_fault("slow_rank:rank=x"), std::invalid_argument);
+}
+
+TEST(Schedule, EveryScheduleDoesAllOfItsWorkInAnOrderThatCanRun) {
+  for (const Schedule schedule : {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zero_bubble,
+                                  Schedule::combined, Schedule::dualpipev})
+    for (int stage = 0; stage < 4; ++stage) {
+      std::map<std::pair<int, int>, int> forwards, backwards, split, weights;  // (micro-batch, chunk) -> how often
+      bool joined = false;
+      for (const Action& action : order_of_work(schedule, stage, 4, 12, 2)) {
+        const std::pair<int, int> of{action.microbatch, action.chunk};
+        ASSERT_TRUE(!joined || action.work == Work::backward) << "a woven forward has its backward behind it";
+        joined = action.joined;
+        if (action.work == Work::forward) ++forwards[of];
+        if (action.work == Work::backward) {
+          ASSERT_EQ(forwards[of], 1);
+          ++backwards[of], split[of] += action.split ? 1 : 0;
+        }
+        if (action.work == Work::weight) {
+          ASSERT_EQ(split[of], 1);
+          ++weights[of];
+        }
+      }
+      EXPECT_FALSE(joined);
+      const bool chunks = schedule == Schedule::interleaved || schedule == Schedule::combined || is_v_shaped(schedule);
+      EXPECT_EQ(forwards.size(), chunks ? 24u : 12u);
+      EXPECT_EQ(forwards, backwards);
+      for (const auto& [of, count] : split) EXPECT_EQ(weights[of], count);
+    }
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ class TruthWriter {
     pipelines();
     passes();
     memory();
+    memory_events();
     kernels();
     out_ << "\n}\n";
   }
@@ -240,7 +241,7 @@ class TruthWriter {
         const std::pair<std::int64_t, std::int64_t> piece{std::max(op.start, from), std::min(op.end, until)};
         if (piece.first >= piece.second) continue;
         anything.push_back(piece);
-        const bool waits = op.instance >= 0 && op.queue >= pp_queue && op.queue <= backward_receive_queue;
+        const bool waits = op.instance >= 0 && op.queue >= pp_queue && op.queue <= v_backward_receive_queue;
         if (!waits) working.push_back(piece);
       }
       const std::int64_t bubble = until - from - length_of(working), idle = until - from - length_of(anything);
@@ -312,6 +313,25 @@ class TruthWriter {
     });
   }
 
+  /// Most that was in use and taken at the [memory] instants of each step.
+  void memory_events() {
+    if (!job_.memory_events) return;
+    Table table(out_, "memory_events", R"(["rank","step","peak_allocated","peak_reserved","events"])");
+    std::vector<RankMemory> ranks;
+    for (int rank = 0; rank < world(); ++rank)
+      ranks.push_back(simulate_memory(job_, run_.ranks[static_cast<std::size_t>(rank)], rank));
+    each_visible_step([&](int rank, int number, const RankStep& step) {
+      const FileClock& clock = clocks_[static_cast<std::size_t>(rank)];
+      std::int64_t allocated = 0, reserved = 0, events = 0;
+      for (const HistoryEntry& entry : ranks[static_cast<std::size_t>(rank)].allocator.history()) {
+        const std::int64_t time = entry.time_us * 1000;
+        if (!entry.changes_use() || time < clock.file_ns(step.cpu_start) || time >= clock.file_ns(step.cpu_end)) continue;
+        allocated = std::max(allocated, entry.active), reserved = std::max(reserved, entry.reserved), ++events;
+      }
+      table.row(rank, number, allocated, reserved, events);
+    });
+  }
+
   /// What the operation is for, one word: communication goes by its dimension, except that of the gradient norm.
   std::string category_of(const Op& op) const {
     if (op.instance >= 0) {
@@ -328,17 +348,22 @@ class TruthWriter {
 
   void kernels() {
     Table table(out_, "kernels",
-                R"(["rank","step","correlation","phase","microbatch","layer","start_ns","end_ns","launch_ns","category"])");
+                R"(["rank","step","correlation","phase","microbatch","layer","start_ns","end_ns","launch_ns","category","chunk"])");
     std::size_t count = 0;
     for (const RankRun& rank : run_.ranks) count += rank.ops.size();
     if (!job_.full_truth || count > most_kernels_listed) return;
     each_visible_step([&](int rank, int number, const RankStep& step) {
       const RankRun& own = run_.ranks[static_cast<std::size_t>(rank)];
       const FileClock& clock = clocks_[static_cast<std::size_t>(rank)];
+      // Every file counts its operations from 0.
+      const int index = number - job_.first_step, length = job_.steps_per_iteration;
+      const int first = length > 0 && job_.format == Format::kineto ? index / length * length : 0;
+      const std::size_t before = own.steps[static_cast<std::size_t>(first)].first_op;
       for (std::size_t i = step.first_op; i < step.end_op; ++i) {
         const Op& op = own.ops[i];
-        table.row(rank, number, KinetoEvents::correlation({0, static_cast<std::int64_t>(i)}), text_of(op.phase),
-                  op.microbatch, op.layer, clock.file_ns(op.start), clock.file_ns(op.end), clock.file_ns(op.launch), category_of(op));
+        table.row(rank, number, KinetoEvents::correlation({0, static_cast<std::int64_t>(i - before)}), text_of(op.phase),
+                  op.microbatch, op.layer, clock.file_ns(op.start), clock.file_ns(op.end), clock.file_ns(op.launch), category_of(op),
+                  static_cast<int>(op.chunk));
       }
     });
   }

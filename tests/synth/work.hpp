@@ -57,6 +57,7 @@ struct Op {
   Kernel kernel = Kernel::gemm;
   std::uint8_t queue = compute_queue;
   Phase phase = Phase::other;
+  std::int8_t chunk = -1;                          // virtual stage of the rank
   Collective collective = Collective::all_reduce;  // communication only: send and recv differ per member
 };
 
@@ -74,10 +75,12 @@ struct Instance {
 /// A stretch of CPU work that a program would annotate.
 struct Span {
   enum Kind : std::uint8_t {
-    forward, backward, weight, recompute, optimizer, load, gather, reduce, grad_norm, message
+    forward, backward, weight, both, forward_part, backward_part, recompute, optimizer, load, gather, reduce,
+    grad_norm, message
   } kind;
   std::int32_t index = 0, chunk = 0;  // micro-batch; layer of recompute, gather and reduce (−1 embedding, −2
-                                    // output); of a message: 1 sends + 2 of a backward
+                                    // output); of a message: 1 sends + 2 of a backward. both: chunk holds
+                                    // 16 x that of the forward + that of the backward
   std::int32_t first_op = 0, last_op = 0;
 };
 
