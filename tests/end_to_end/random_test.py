@@ -18,7 +18,7 @@ def random_options(seed):
         dp = 2
     options = ["--mesh", f"pp={pp},dp_replicate={replicate},dp_shard={dp},cp={cp},tp={tp}", "--seed", str(seed)]
     options += ["--layers", str(2 * pp), "--microbatches", str(2 * pp), "--steps", str(dice.choice([2, 3]))]
-    options += ["--schedule", dice.choice(["gpipe", "1f1b", "interleaved", "zb"])]
+    options += ["--schedule", dice.choice(["gpipe", "1f1b", "interleaved", "zb", "combined"] + ["dualpipev"] * (pp > 1))]
     options += ["--tensor-parallel", dice.choice(["sequence", "allreduce"])]
     options += ["--data-parallel", dice.choice(["fsdp", "fsdp-always", "distopt"])]
     options += ["--style", dice.choice(["standard", "standard", "seq"])]

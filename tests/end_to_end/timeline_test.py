@@ -159,7 +159,27 @@ class TimelineTest(unittest.TestCase):
             return sum(len(slices) for slices in tracks.values())
 
         self.assertLess(count(step), 0.6 * count(whole))
+        asked = self.check_format(read(self.timeline("--step", "5", name="asked.json")))[0]
+        self.assertEqual({e["args"].get("step", 5) for track in asked.values() for _, _, e in track}, {5})
         self.assertLess(count(merged), 0.9 * count(whole))
+
+    def test_pipelines_are_those_of_the_group_file_the_process_groups_or_the_mesh(self):
+        job = ("--mesh", "pp=2,dp_shard=2,tp=2", "--layers", "4", "--microbatches", "2", *SIZE)
+        for source, options in {"megatron": ("--layout", "megatron", "--data-parallel", "distopt"),
+                                "process groups": ("--layout", "flat"),
+                                "mesh": ("--layout", "ccl-bench", "--style", "old")}.items():
+            folder = Folder(*job, *options)
+            self.addCleanup(folder.remove)
+            output = folder.analyze(options=("--metric", "clock"))
+            rows = output.table("/model_groups")
+            self.assertEqual({row["pipeline_source"] for row in rows}, {source})
+            found, replicas = collections.defaultdict(dict), collections.defaultdict(set)
+            for row in rows:
+                found[row["pipeline"]][row["stage"]] = row["rank"]
+                replicas[row["model_replica"]].add(row["rank"])
+            planted = sorted([0 + i, 4 + i] for i in range(4))
+            self.assertEqual(sorted([ranks for _, ranks in sorted(p.items())] for p in found.values()), planted)
+            self.assertEqual(sorted(map(sorted, replicas.values())), [[0, 1, 4, 5], [2, 3, 6, 7]], source)
 
     def test_only_whole_model_replicas_unless_asked(self):
         folder = Folder("--mesh", "pp=2,dp_shard=2", "--layers", "4", "--microbatches", "2", "--fault", "missing:rank=3",
