@@ -1,6 +1,7 @@
 // The parts of resolve_ranks(): who is which rank, on which host, with which step numbers. All pure.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,16 @@ void settle_hosts(const Input& input, Ranks& ranks);
 /// Name of a host that is a block of ranks: "ranks 8-15".
 std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size);
 
-/// Within each (iteration, replica): a rank that shares fewer than half of its steps with the numbering most ranks use
+/// Within each (iteration, replica): where numbers differ, the times of the steps tell which are the same, if they can.
+/// Else a rank that shares fewer than half of its steps with the numbering most ranks use
 /// gets the shift in ±10 that lets it share most, if that is at least half; else it takes no part. Traces without
 /// markers take no part where others have them.
 void settle_steps(Ranks& ranks, const Input& input, Problems& problems);
+constexpr std::int64_t largest_step_shift = 10;
+/// What to add to the step numbers of each of these entries of one iteration, as far as the times of their steps tell:
+/// by overlap among ranks of one host, by the ends of steps between hosts. trusted: whose numbers win a tie.
+std::vector<std::optional<std::int64_t>> shifts_by_time(const std::vector<RankEntry*>& entries,
+                                                        const std::vector<bool>& trusted);
 
 /// "0-2, 5" for ascending numbers.
 std::string ranges_text(const std::vector<std::int32_t>& numbers);

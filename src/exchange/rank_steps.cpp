@@ -7,7 +7,6 @@
 namespace ccl {
 namespace {
 
-constexpr std::int64_t largest_shift = 10;
 using Numbers = std::vector<std::int64_t>;  // ascending
 
 Numbers numbers_of(const RankEntry& entry) {
@@ -51,7 +50,7 @@ const Numbers& common_numbering(const std::vector<std::pair<Numbers, std::int64_
 std::optional<std::int64_t> find_shift(const Numbers& numbers, const Numbers& common) {
   std::int64_t best = 0;
   std::int64_t most = shared(numbers, common, 0);
-  for (std::int64_t distance = 1; distance <= largest_shift; ++distance)
+  for (std::int64_t distance = 1; distance <= largest_step_shift; ++distance)
     for (const std::int64_t shift : {-distance, distance})
       if (const std::int64_t count = shared(numbers, common, shift); count > most) {
         most = count;
@@ -100,10 +99,20 @@ void settle_group(const std::vector<RankEntry*>& entries, const Input& input, Pr
   }
   if (numberings.size() < 2) return;
   const Numbers& common = common_numbering(numberings);
-  for (RankEntry* entry : alike) {
+  std::vector<bool> usual;
+  for (const RankEntry* entry : alike) usual.push_back(numbers_of(*entry) == common);
+  const std::vector<std::optional<std::int64_t>> by_time = shifts_by_time(alike, usual);
+  for (std::size_t i = 0; i < alike.size(); ++i) {
+    RankEntry* entry = alike[i];
     const Numbers numbers = numbers_of(*entry);
-    if (shares_half(numbers, common, 0)) continue;
     const std::string text = "it has " + span_text(numbers) + ", the others " + span_text(common);
+    if (by_time[i]) {  // ranks may be profiled over different steps: then the numbers are right
+      entry->step_shift = *by_time[i];
+      if (*by_time[i] != 0)
+        warn(*entry, input, text + "; shifted by " + std::to_string(*by_time[i]) + ", since they take place then", problems);
+      continue;
+    }
+    if (shares_half(numbers, common, 0)) continue;
     if (const std::optional<std::int64_t> shift = find_shift(numbers, common)) {
       entry->step_shift = *shift;
       warn(*entry, input, text + "; shifted by " + std::to_string(*shift), problems);
