@@ -111,7 +111,7 @@ MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& 
     const std::span<const CollectiveRecord> of_group(records.data() + first, end - first);
     for (const CollectiveRecord& record : of_group)
       if (record.splits_disagree || sizes_disagree(record, record.group_size > 0 ? record.group_size : group.size))
-        ++counts.counts[{record.iteration, record.replica, record.group, record.step, Code::inout_disagree, {}}];
+        counts.inconsistent(record);
     if (group.size != 1) match_group(of_group, ranks, group, drafts, counts);  // one member has no partner
   }
   MatchedCollectives matched = finish_drafts(drafts, ranks, groups, counts);

@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::int64_t least_for_drift = 8;
 constexpr std::int64_t span_per_residual = 10'000'000;  // ten residuals per part in a million
+// A drift that moves the ends by several residuals is one, however short the span (50 ppm over 100 ms is 5 us).
+constexpr std::int64_t least_for_clear_drift = 20;
+constexpr double clear_drift = 3;
 constexpr std::size_t most_blocks = 64;
 constexpr double least_spread_ns = 100;                 // no pair of hosts agrees better than this
 
@@ -82,8 +85,11 @@ PairFit fit_slope(Differences pair) {
     rest.push_back(d.end_a_ns - d.end_b_ns - std::llround(slope * static_cast<double>(d.end_a_ns - pair[0].end_a_ns)));
   const std::int64_t middle = middle_value(rest);
   for (std::int64_t& r : rest) r = std::abs(r - middle);
+  const std::int64_t residual_ns = residual_of(std::move(rest));
+  const double drifted_ns = std::abs(slope) * static_cast<double>(fit.span_ns);
   fit.drift_usable = fit.count >= least_for_drift && fit.span_ns > 0 &&
-                     fit.span_ns >= residual_of(std::move(rest)) * span_per_residual;
+                     (fit.span_ns >= residual_ns * span_per_residual ||
+                      (fit.count >= least_for_clear_drift && drifted_ns >= clear_drift * static_cast<double>(residual_ns)));
   return fit;
 }
 

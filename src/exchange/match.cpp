@@ -73,6 +73,7 @@ Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, 
       exchange_counted(route(records, groups, comm.num_workers()), comm, matched.bytes_out);
   together(comm, [&] { matched.mine = assemble(std::move(owned), ranks, groups, problems); });
   matched.clock = fit_clocks(matched.mine, ranks, comm, problems);
+  keep_causality(matched.mine, ranks, comm, matched.clock, problems);
   apply_clock(matched.mine, matched.clock, ranks, groups, problems);
 
   matched.verdicts.resize(records.size());

@@ -122,7 +122,8 @@ void check_ends(MatchedCollectives& matched, MatchCounts& counts) {
       instance.suspect = deviations[i] > (all_to_all ? suspect_all_to_all_ns : suspect_ns);
       if (!instance.suspect) continue;
       ++suspects;
-      counts.instance(instance, Code::collective_suspect);
+      counts.instance(instance, Code::collective_suspect,
+                      std::string(to_text(instance.op)) + " whose ends are " + std::to_string(deviations[i]) + " ns apart");
     }
     if (suspects * 10 <= symmetric && !(symmetric < 3 && suspects > 0)) return;
     for (std::size_t i = first; i < end; ++i)
@@ -145,20 +146,48 @@ std::string_view to_text(Unmatched cause) {
   return "rank takes no part in cross-rank numbers";
 }
 
-void MatchCounts::unmatched(const CollectiveRecord& record, Unmatched cause) {
-  ++counts[{record.iteration, record.replica, record.group, record.step, Code::collective_unmatched, cause}];
+namespace {
+
+void add_one(MatchCounts::Sum& sum, std::int32_t rank, const std::string& example) {
+  if (sum.count++ == 0) sum.example = example;
+  if (rank >= 0) ++sum.by_rank[rank];
 }
 
-void MatchCounts::instance(const MatchedInstance& instance, Code code) {
-  ++counts[{instance.iteration, instance.replica, instance.group, instance.step, code, Unmatched{}}];
+/// ", most on rank 3 (12 of 20)"; the lowest of several.
+std::string most_text(const MatchCounts::Sum& sum) {
+  if (sum.by_rank.empty()) return "";
+  const auto most = std::max_element(sum.by_rank.begin(), sum.by_rank.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (sum.by_rank.size() == 1) return ", all on rank " + std::to_string(most->first);
+  return ", most on rank " + std::to_string(most->first) + " (" + std::to_string(most->second) + " of " +
+         std::to_string(sum.count) + ")";
+}
+
+}  // namespace
+
+void MatchCounts::unmatched(const CollectiveRecord& record, Unmatched cause, const std::string& example) {
+  add_one(counts[{record.iteration, record.replica, record.group, record.step, Code::collective_unmatched, cause}],
+          record.rank.value, example);
+}
+
+void MatchCounts::instance(const MatchedInstance& instance, Code code, const std::string& example) {
+  add_one(counts[{instance.iteration, instance.replica, instance.group, instance.step, code, Unmatched{}}], -1, example);
+}
+
+void MatchCounts::inconsistent(const CollectiveRecord& record) {
+  const std::string example = std::string(to_text(record.op)) + " with In " + std::to_string(record.in_bytes) + " and Out " +
+                              std::to_string(record.out_bytes) + " bytes" +
+                              (record.splits_disagree ? " and split lists that do not fit them" : "");
+  add_one(counts[{record.iteration, record.replica, record.group, record.step, Code::inout_disagree, Unmatched{}}],
+          record.rank.value, example);
 }
 
 void MatchCounts::report(const Groups& groups, Problems& problems) const {
-  for (const auto& [key, count] : counts) {
+  for (const auto& [key, sum] : counts) {
     Problem problem;
     problem.code = key.code;
     problem.iteration = key.iteration;
-    problem.count = count;
+    problem.count = sum.count;
     const std::int32_t row = groups.row_of(key.group);
     const Group* group = row < 0 ? nullptr : &groups.groups[static_cast<std::size_t>(row)];
     problem.detail = "group " + std::to_string(row);
@@ -166,6 +195,8 @@ void MatchCounts::report(const Groups& groups, Problems& problems) const {
     if (key.replica >= 0) problem.detail += ", replica " + std::to_string(key.replica);
     problem.detail += key.step == outside_step ? ", outside steps" : ", step " + std::to_string(key.step);
     if (key.code == Code::collective_unmatched) problem.detail += ": " + std::string(to_text(key.cause));
+    problem.detail += most_text(sum);
+    if (!sum.example.empty()) problem.detail += "; first: " + sum.example;
     problems.add(problem);
   }
 }

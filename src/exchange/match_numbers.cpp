@@ -78,6 +78,19 @@ class LinkClasses {
   LinkClass last_ = LinkClass::unknown;
 };
 
+/// "rank 3 and 2 others of it are missing"; empty where the members are not known.
+std::string missing_text(const Group* group, std::span<const MatchedMember> members) {
+  if (group == nullptr) return "";
+  std::int32_t first = -1, count = 0;
+  for (const std::int32_t rank : group->members) {
+    const auto is_it = [&](const MatchedMember& m) { return m.rank.value == rank; };
+    if (std::any_of(members.begin(), members.end(), is_it)) continue;
+    if (count++ == 0 || rank < first) first = rank;
+  }
+  if (count == 0) return "";
+  return "rank " + std::to_string(first) + (count == 1 ? " of it is missing" : " and " + std::to_string(count - 1) + " more of it are missing");
+}
+
 }  // namespace
 
 void Drafts::add(const RecordRefs& members_of_one, MatchRule rule, CollectiveOp op, std::int64_t step,
@@ -140,7 +153,7 @@ MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const
                                   : group != nullptr ? static_cast<std::int64_t>(group->members.size())
                                                      : 0;
     instance.incomplete = instance.members_seen < expected;
-    if (instance.incomplete) counts.instance(instance, Code::collective_incomplete);
+    if (instance.incomplete) counts.instance(instance, Code::collective_incomplete, missing_text(group, members));
     fill_sizes(instance, members, records);
     instance.link_class = links.of(instance, group, members);
     if (is_symmetric(instance.op))

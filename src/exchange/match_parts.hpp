@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -36,9 +37,16 @@ struct MatchCounts {
     Unmatched cause;  // of collective_unmatched
     friend auto operator<=>(const Key&, const Key&) = default;
   };
-  std::map<Key, std::int64_t> counts;
-  void unmatched(const CollectiveRecord& record, Unmatched cause);
-  void instance(const MatchedInstance& instance, Code code);
+  /// Whom to name: the rank with most of them, and what is wrong with the first of them.
+  struct Sum {
+    std::int64_t count = 0;
+    std::map<std::int32_t, std::int64_t> by_rank;
+    std::string example;
+  };
+  std::map<Key, Sum> counts;
+  void unmatched(const CollectiveRecord& record, Unmatched cause, const std::string& example = {});
+  void instance(const MatchedInstance& instance, Code code, const std::string& example = {});
+  void inconsistent(const CollectiveRecord& record);
   void report(const Groups& groups, Problems& problems) const;
 };
 

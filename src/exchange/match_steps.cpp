@@ -18,6 +18,13 @@ bool is_matchable(CollectiveOp op) {
          !is_point_to_point(op);
 }
 
+/// "rank 3 all_gather of 2048 bytes".
+std::string what_text(const CollectiveRecord& r) {
+  const std::int64_t bytes = payload_of(r, r.group_size);
+  return "rank " + std::to_string(r.rank.value) + " " + std::string(to_text(r.op)) +
+         (bytes < 0 ? "" : " of " + std::to_string(bytes) + " bytes");
+}
+
 std::vector<AlignItem> items_of(const RecordRefs& records, std::uint64_t (*signature)(const CollectiveRecord&)) {
   std::vector<AlignItem> items;
   for (const CollectiveRecord* r : records) items.push_back({signature(*r), r->end_ns(), is_symmetric(r->op)});
@@ -68,6 +75,10 @@ void match_by_alignment(const std::vector<StepMember>& members, const std::array
     }
   }
   const RecordRefs& base = sequences[reference];
+  const auto lengths_text = [&](std::size_t m) {
+    return "rank " + std::to_string(members[m].rank) + " has " + std::to_string(sequences[m].size()) + " collectives, rank " +
+           std::to_string(members[reference].rank) + " " + std::to_string(base.size());
+  };
   const std::vector<AlignItem> base_items = items_of(base, signature_of);
   std::vector<RecordRefs> partners(base.size());
   const std::size_t most_cells = std::min(most_cells_per_member, most_cells_per_step / sequences.size());
@@ -83,14 +94,14 @@ void match_by_alignment(const std::vector<StepMember>& members, const std::array
     else
       for (const auto& [i, j] : align(base_items, items, most_cells)) take(i, j);
     for (std::size_t j = 0; j < used.size(); ++j)
-      if (!used[j] && is_wanted(sequences[m][j])) counts.unmatched(*sequences[m][j], Unmatched::unequal);
+      if (!used[j] && is_wanted(sequences[m][j])) counts.unmatched(*sequences[m][j], Unmatched::unequal, lengths_text(m));
   }
   std::array<std::int32_t, collective_op_count> ordinals{};
   for (std::size_t i = 0; i < base.size(); ++i) {
     if (!is_wanted(base[i])) continue;
     const std::int32_t ordinal = ordinals[static_cast<std::size_t>(base[i]->op)]++;
     if (partners[i].size() < 2)
-      counts.unmatched(*base[i], Unmatched::unequal);
+      counts.unmatched(*base[i], Unmatched::unequal, what_text(*base[i]));
     else
       drafts.add(partners[i], MatchRule::aligned, base[i]->op, base[i]->step, ordinal);
   }
@@ -111,9 +122,9 @@ void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, M
     for (const auto& [i, j] : align(items_a, items_b)) add(i, j);
   const auto cause = a.empty() || b.empty() ? Unmatched::alone : Unmatched::unequal;
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (!used_a[i]) counts.unmatched(*a[i], cause);
+    if (!used_a[i]) counts.unmatched(*a[i], cause, what_text(*a[i]));
   for (std::size_t j = 0; j < b.size(); ++j)
-    if (!used_b[j]) counts.unmatched(*b[j], cause);
+    if (!used_b[j]) counts.unmatched(*b[j], cause, what_text(*b[j]));
 }
 
 }  // namespace
@@ -135,7 +146,7 @@ void match_collectives(const std::vector<StepMember>& members, Drafts& drafts, M
     for (const StepMember& member : members)
       if (RecordRefs list = of_op(member.records, op); !list.empty()) lists.push_back(std::move(list));
     if (lists.size() == 1)
-      for (const CollectiveRecord* r : lists[0]) counts.unmatched(*r, Unmatched::alone);
+      for (const CollectiveRecord* r : lists[0]) counts.unmatched(*r, Unmatched::alone, what_text(*r));
     else if (!match_by_ordinal(lists, op, drafts))
       any_unsettled = unsettled[o] = true;
   }
@@ -155,7 +166,7 @@ void match_pairs(const std::vector<StepMember>& members, const Group& group, Dra
       const auto found = peers.find(r);
       const std::int32_t peer = found == peers.end() ? -1 : found->second;
       if (peer < 0)
-        counts.unmatched(*r, Unmatched::peer_unknown);
+        counts.unmatched(*r, Unmatched::peer_unknown, what_text(*r));
       else if (r->op == CollectiveOp::send)
         channels[{member.rank, peer}].sends.push_back(r);
       else if (r->op == CollectiveOp::recv)
@@ -186,7 +197,12 @@ void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, M
                                    [&](const CollectiveRecord* r) { return signature_of(*r) == signature_of(first); });
     if (records.size() < 2 || !alike || !is_matchable(first.op)) {
       const auto cause = records.size() < 2 ? Unmatched::alone : Unmatched::other_operation;
-      for (const CollectiveRecord* r : records) counts.unmatched(*r, cause);
+      const auto other = std::find_if(records.begin(), records.end(), [&](const CollectiveRecord* r) {
+        return signature_of(*r) != signature_of(first);
+      });
+      const std::string text = "sequence " + std::to_string(key.first) + ", " + what_text(first) +
+                               (other == records.end() ? "" : ", " + what_text(**other));
+      for (const CollectiveRecord* r : records) counts.unmatched(*r, cause, text);
       continue;
     }
     std::int64_t step = outside_step;

@@ -126,10 +126,20 @@ class FaultsTest(unittest.TestCase):
         self.assertEqual([line for line in lines if "(4," not in line and "(5," not in line], [])
 
     def test_shifted_step_numbers_are_found(self):
-        folder, output = self.planted("--mesh", "dp_shard=4", "--fault", "step_shift:rank=2,by=4")
-        self.assertIn("step_numbers_differ", output.warnings())
-        self.assertEqual({row["rank"] for row in output.table("/steps") if row["step_shift"] != 0}, {2})
-        self.assert_same(compare.collectives(folder.truth, output))
+        for by in (4, 1):
+            with self.subTest(by=by):
+                folder, output = self.planted("--mesh", "dp_shard=4", "--fault", f"step_shift:rank=2,by={by}")
+                self.assertIn("step_numbers_differ", output.warnings())
+                self.assertEqual({(row["rank"], row["step_shift"]) for row in output.table("/steps")
+                                  if row["step_shift"] != 0}, {(2, -by)})
+                self.assert_same(compare.collectives(folder.truth, output))
+
+    def test_of_windows_that_hardly_overlap_the_common_steps_are_compared(self):
+        folder, output = self.planted("--mesh", "dp_shard=4", "--fault", "window:rank=3,from=4,until=5",
+                                      "--fault", "window:rank=1,from=5")
+        self.assertNotIn("step_numbers_differ", output.warnings())
+        instances = output.table("/collectives/instances")
+        self.assertEqual({row["step"] for row in instances}, {5})
 
     def test_all_to_all_lists_that_do_not_fit(self):
         folder, output = self.planted("--mesh", "dp_shard=4,ep=4", "--experts", "8", "--fault", "bad_splits:rank=1")

@@ -96,6 +96,68 @@ TEST_F(Clock, ChainsOfHostsReachTheReference) {
   EXPECT_EQ(problems.count(Code::clock_uncorrected), 1);
 }
 
+TEST_F(Clock, ShortSpansShowDriftsThatStandOut) {
+  PlantedWorld world({0, 1, 2});
+  world.host_offset_ns = {0, 20 * s, -20 * s};
+  world.host_drift_ppb = {0, 50'000, -20'000};
+  world.drift_from_ns = base_ns;
+  const std::int64_t skew_ns = 1500;
+  plant(world, world.add_group("dp", ranks_up_to(3)), 40, 100 * ms, skew_ns);
+  const ClockModel clock = fit(world);
+  for (const std::int64_t t : {0 * ms, 50 * ms, 100 * ms})
+    for (const std::int32_t rank : {1, 2}) EXPECT_LE(error_ns(world, clock, rank, base_ns + t), 2 * us + skew_ns / 2) << t;
+}
+
+TEST_F(Clock, OffsetsAndDriftsReachOverSeveralHosts) {
+  PlantedWorld world({0, 0, 1, 1, 2, 2, 3, 3});
+  world.host_offset_ns = {0, 20 * s, -20 * s, 11 * s};
+  world.host_drift_ppb = {0, 50'000, -50'000, 30'000};
+  world.drift_from_ns = base_ns;
+  const std::int64_t skew_ns = 1500;
+  for (const auto& [name, members] : std::map<std::string, std::vector<std::int32_t>>{
+           {"a", {0, 2}}, {"b", {1, 3}}, {"c", {2, 4}}, {"d", {3, 5}}, {"e", {4, 6}}, {"f", {5, 7}}})
+    plant(world, world.add_group(name, members), 40, 100 * ms, skew_ns);
+  const ClockModel clock = fit(world);
+  for (const std::int64_t t : {0 * ms, 100 * ms})
+    for (const std::int32_t hops : {1, 2, 3})
+      EXPECT_LE(error_ns(world, clock, 2 * hops, base_ns + t), hops * (2 * us + skew_ns / 2)) << t << " " << hops;
+  EXPECT_EQ(problems.count(Code::clock_uncorrected), 0);
+}
+
+// Host 1's clock is set back by 30 us after its last common end: its messages seem to be over before they are sent.
+TEST_F(Clock, NoMessageIsOverBeforeItWasSent) {
+  PlantedWorld world({0, 1});
+  world.host_offset_ns = {0, 7 * s};
+  const GroupId dp = world.add_group("dp", ranks_up_to(2));
+  plant(world, dp, 20, 100 * ms, 0);
+  const auto message = [&](std::int64_t end_ns, std::int64_t set_back_ns) {
+    world.add(dp, 0, end_ns - 10 * us, end_ns, CollectiveOp::send, 8).peer = 1;
+    world.add(dp, 1, end_ns - 15 * us - set_back_ns, end_ns - set_back_ns, CollectiveOp::recv, 8).peer = 0;
+  };
+  message(base_ns + 50 * ms, 0);
+  message(base_ns + 110 * ms, 30 * us);
+  message(base_ns + 111 * ms, 30 * us);
+  message(base_ns + 190 * ms, 0);
+  const MatchedCollectives matched = world.assemble_alone();
+  ClockModel clock = fit_clocks(matched, world.ranks, comm, problems);
+  const ClockModel before = clock;
+  keep_causality(matched, world.ranks, comm, clock, problems);
+  EXPECT_EQ(problems.count(Code::clock_and_duration_disagree), 2);
+  for (const MatchedInstance& i : matched.instances) {
+    if (i.op != CollectiveOp::send_recv) continue;
+    const MatchedMember& sent = matched.members[i.first_member];
+    const MatchedMember& received = matched.members[i.first_member + 1];
+    EXPECT_GE(clock.corrected(1, received.start_ns + received.dur_ns), clock.corrected(0, sent.start_ns));
+  }
+  for (const std::int64_t t : {base_ns + 7 * s, base_ns + 7 * s + 190 * ms}) EXPECT_EQ(clock.corrected(1, t), before.corrected(1, t));
+  EXPECT_EQ(clock.corrected(0, base_ns + 111 * ms), before.corrected(0, base_ns + 111 * ms));
+  for (std::int64_t t = base_ns + 7 * s + 109 * ms; t < base_ns + 7 * s + 115 * ms; t += us)
+    EXPECT_GT(clock.corrected(1, t + us), clock.corrected(1, t));
+  const std::size_t moves = clock.later.size();
+  keep_causality(matched, world.ranks, comm, clock, problems);
+  EXPECT_EQ(clock.later.size(), moves) << "nothing is left to do";
+}
+
 TEST_F(Clock, EveryIterationHasItsOwnOffset) {
   PlantedWorld world({0, 1});
   PlantedWorld later = world;

@@ -225,6 +225,45 @@ TEST(Match, ContradictingSizesAreCounted) {
   Problems problems;
   world.assemble_alone(problems);
   EXPECT_EQ(problems.count(Code::inout_disagree), 2);
+  EXPECT_NE(problems.rows()[0].detail.find("most on rank 0 (1 of 2); first: all_gather with In 100 and Out 100 bytes"),
+            std::string::npos)
+      << problems.rows()[0].detail;
+}
+
+std::string only_detail(const PlantedWorld& world, Code code) {
+  Problems problems;
+  world.assemble_alone(problems);
+  std::string text;
+  for (const Problem& problem : problems.rows())
+    if (problem.code == code) text += problem.detail + "\n";
+  return text;
+}
+
+TEST(Match, TheMissingMemberIsNamed) {
+  PlantedWorld world({0, 0, 0});
+  const GroupId dp = world.add_group("dp", {0, 1, 2, 5, 9});
+  for (const std::int32_t rank : {0, 1, 2}) world.add(dp, rank, 100 + rank, 500);
+  EXPECT_NE(only_detail(world, Code::collective_incomplete).find("rank 5 and 1 more of it are missing"), std::string::npos);
+}
+
+TEST(Match, OperationsThatDisagreeUnderOneNumberAreNamed) {
+  PlantedWorld world({0, 0, 0});
+  const GroupId dp = world.add_group("dp", ranks_up_to(3));
+  world.groups.groups[0].sequence_everywhere = true;
+  for (const std::int32_t rank : {0, 1, 2})
+    world.add(dp, rank, 100, 500, rank == 2 ? CollectiveOp::all_gather : CollectiveOp::all_reduce, 96).sequence = 71;
+  const std::string detail = only_detail(world, Code::collective_unmatched);
+  EXPECT_NE(detail.find("differ in operation or size under one sequence number"), std::string::npos) << detail;
+  EXPECT_NE(detail.find("sequence 71, rank 0 all_reduce of 96 bytes, rank 2 all_gather of 96 bytes"), std::string::npos) << detail;
+}
+
+TEST(Match, TheRankWithMostUnmatchedIsNamed) {
+  PlantedWorld world({0, 0, 0});
+  const GroupId dp = world.add_group("dp", ranks_up_to(3));
+  for (std::int64_t k = 0; k < 2; ++k) world.collective(dp, {1000 * k, 1000 * k + 10, 1000 * k + 20}, 1000 * k + 500);
+  for (std::int64_t k = 2; k < 5; ++k) world.add(dp, 1, 1000 * k, 1000 * k + 500, CollectiveOp::barrier, 0);
+  const std::string detail = only_detail(world, Code::collective_unmatched);
+  EXPECT_NE(detail.find("no other member has it, all on rank 1; first: rank 1 barrier"), std::string::npos) << detail;
 }
 
 TEST(Match, SplitListsThatDoNotFitTheSizesAreNoticed) {
