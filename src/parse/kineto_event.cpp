@@ -132,12 +132,13 @@ bool EventFilter::wants_name(Category category, std::string_view raw_name) const
   }
 }
 
-/// Kineto writes the number among the first arguments; what lies further away is not looked for.
+/// Kineto writes the number among the first arguments; what lies further away is not looked for. Its first letter is
+/// rarer than the quote in front of it.
 bool EventFilter::has_sequence_number(std::string_view event, std::string_view name) const {
-  constexpr std::size_t near = 320;
+  constexpr std::size_t near = 256;
   if (!sequence_numbers_ || name.data() == nullptr) return false;
   const auto behind = static_cast<std::size_t>(name.data() + name.size() - event.data());
-  return event.substr(behind, near).find("\"Sequence number\"") != std::string_view::npos;
+  return event.substr(behind, near).find("Sequence number") != std::string_view::npos;
 }
 
 std::optional<EventFate> EventFilter::read_usual(std::string_view text, EventText& event) const {

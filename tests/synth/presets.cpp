@@ -65,7 +65,7 @@ Job preset(const std::string& name) {
   } else if (name == "node") {
     job = node();
   } else if (name == "perlmutter-256") {
-    job = perlmutter({4, 1, 16, 1, 4, 1}, 32, 5, 8, 19.4);
+    job = perlmutter({4, 1, 16, 1, 4, 1}, 32, 5, 8, 18);
   } else if (name == "perlmutter-1024") {
     job = perlmutter({4, 2, 32, 1, 4, 1}, 16, 2, 8, 4);
   } else if (name == "perlmutter-6144") {
