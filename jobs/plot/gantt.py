@@ -80,7 +80,7 @@ def draw_lanes(ax, lanes, numbers):
                 mine = [box for box in boxes if box[3] == chunk]
                 spans = [((start - first) / factor, length / factor) for start, length, *_ in mine]
                 ax.broken_barh(spans, (y - 0.42, 0.84), facecolors=shade(direction, chunk), edgecolors="white",
-                               linewidth=0.4 if numbers else 0, zorder=1, rasterized=not numbers)
+                               linewidth=0.4 if len(lanes) <= 64 else 0, zorder=1, rasterized=not numbers)
                 for span, box in zip(spans, mine) if numbers else ():
                     write_number(ax, span, y, box[2], inches, direction == "forward" and chunk == 0)
     chunks = 1 + max((chunk for _, chunk in kinds), default=0)
@@ -92,6 +92,14 @@ def draw_lanes(ax, lanes, numbers):
     ax.set_ylim(len(lanes) - 0.5, -0.5)
     ax.set_xlabel(f"time since the first micro-batch of the step ({unit}, clocks corrected)")
     look.legend_below(ax, ncols=max(4, 2 * chunks + 1) if chunks <= 3 else 5)
+
+
+def most_idle(lanes, of):
+    """The lanes of one value of the attribute that idle most, and how many values there are."""
+    parts = {}
+    for lane in lanes:
+        parts.setdefault(getattr(lane, of), []).append(lane)
+    return max(parts.values(), key=lambda part: (idle_share(part).mean(), -part[0].rank)), len(parts)
 
 
 def idle_share(lanes):

@@ -116,6 +116,27 @@ class FiguresTest(PlantedTest):
         self.assertRegex(lines["experts"], r"^The fullest rank of an expert-parallel group gets 1\.\d\d × the mean")
         self.assertRegex(lines["traffic_matrix"], r"^\d+ pairs of ranks exchange known bytes")
 
+    def test_the_path_is_drawn_whole_where_its_order_is_known(self):
+        path = self.copy("segments.h5")
+        with h5py.File(path, "r+") as file:
+            rows = file["metrics/critical_path/rows"][:]
+            longest = rows[int(np.argmax(rows["length_ns"]))]
+            steps = file["steps"][:]
+            begin = int(steps["gpu_start_ns"][steps["step"] == longest["step"]].min())
+            ends = begin + longest["length_ns"] * np.arange(1, 5) // 4
+            parts = [(longest["iteration"], longest["step"], -1, 5 - index, index, begin if index == 0 else ends[index - 1],
+                      ends[index], b"compute" if index % 2 == 0 else b"communication") for index in range(4)]
+            if "segments" in file["metrics/critical_path"]:
+                del file["metrics/critical_path/segments"]
+            file["metrics/critical_path/segments"] = np.array(parts, [
+                ("iteration", "i8"), ("step", "i8"), ("replica", "i4"), ("rank", "i4"), ("place", "i4"), ("start_ns", "i8"),
+                ("end_ns", "i8"), ("category", "S13")])
+        fig = importlib.import_module("figures.critical_path").draw(Results(path))
+        labels = [label.get_text() for label in fig.axes[0].get_yticklabels()]
+        self.assertEqual(labels, ["whole path", "rank 2", "rank 3", "rank 4", "rank 5"])
+        self.assertNotIn("grey", fig.axes[0].get_xlabel())
+        look.plt.close(fig)
+
     def test_memory_that_the_allocator_reported(self):
         path = self.copy("reported.h5")
         with h5py.File(path, "r+") as file:

@@ -63,7 +63,8 @@ class GanttTest(PlantedTest):
     def test_figures_name_the_pipeline_that_idles_most(self):
         lines, folder = self.plot(self.path, "--only", "pipeline_gantt,pipeline_replica,microbatch_overlap")
         self.assertRegex(lines["pipeline_gantt"], r"^Stages of the pipeline of rank 1 \(the one of 4 .* 33% of step 6")
-        self.assertRegex(lines["pipeline_replica"], r"^4 ranks of a model replica are in no micro-batch .* of step 6")
+        self.assertRegex(lines["pipeline_replica"], r"^4 ranks of a model replica \(the one of 2 with most idle time\) are "
+                                                    r"in no micro-batch .* of step 6")
         self.assertEqual(lines["microbatch_overlap"], "Inside micro-batches compute hides 50% of the communication of forward, "
                                                       "0% of the communication of backward; a micro-batch takes "
                                                       "forward 1 ms, backward 2 ms")

@@ -1,5 +1,6 @@
 """The chain of operations that decides how long a step takes: where it runs when, and on which ranks."""
 import numpy as np
+from numpy.lib.recfunctions import append_fields
 
 import look
 from results import Skip, corrected_ns, ranks_of, summed
@@ -13,6 +14,14 @@ MOST_RANKS = 12
 def longest_step(rows):
     row = rows[int(np.argmax(rows["length_ns"]))]
     return int(row["iteration"]), int(row["step"]), int(row["replica"]), int(row["length_ns"])
+
+
+def parts_of(results):
+    """Parts of the path with their lengths: all of it in order of time where the file has that, else the longest."""
+    if not results.has("metrics/critical_path/segments"):
+        return results.table("metrics/critical_path/top", "rank", "start_ns", "length_ns", "category")
+    segments = results.table("metrics/critical_path/segments", "rank", "start_ns", "end_ns", "category")
+    return append_fields(segments, "length_ns", segments["end_ns"] - segments["start_ns"], usemask=False)
 
 
 def of_step(table, iteration, step, replica):
@@ -67,9 +76,8 @@ def draw(results):
     results.metric("critical_path")
     rows = results.table("metrics/critical_path/rows", "iteration", "step", "replica", "length_ns", "hops_count")
     ranks = results.table("metrics/critical_path/by_rank", "rank", "path_ns", *[f"{part[0]}_ns" for part in PARTS])
-    path = results.table("metrics/critical_path/top", "rank", "start_ns", "length_ns", "category")
     iteration, step, replica, length = longest_step(rows)
-    parts = of_step(path, iteration, step, replica)
+    parts = of_step(parts_of(results), iteration, step, replica)
     if not len(parts):
         raise Skip("no part of the path of a step is listed")
     steps = of_step(results.table("steps", "iteration", "step", "gpu_start_ns"), iteration, step, replica)

@@ -3,16 +3,9 @@ import gantt
 import look
 
 
-def worst_pipeline(lanes):
-    by_pipeline = {}
-    for lane in lanes:
-        by_pipeline.setdefault(lane.pipeline, []).append(lane)
-    return max(by_pipeline.values(), key=lambda part: (gantt.idle_share(part).mean(), -part[0].rank)), len(by_pipeline)
-
-
 def draw(results):
     iteration, step, lanes = gantt.lanes_of_a_step(results)
-    lanes, count = worst_pipeline(lanes)
+    lanes, count = gantt.most_idle(lanes, "pipeline")
     boxes = max(sum(map(len, lane.boxes.values())) for lane in lanes)
     fig, ax = look.figure(width=14 if boxes <= 40 else 19, height=min(14.0, 1.6 + 0.46 * len(lanes)))
     gantt.draw_lanes(ax, lanes, numbers=True)

@@ -11,7 +11,7 @@ def draw(results):
     stages = {lane.stage for lane in lanes}
     if len(lanes) <= len(stages):
         raise Skip("there is one pipeline only: see pipeline_gantt")
-    mine = [lane for lane in lanes if lane.replica == lanes[0].replica]
+    mine, count = gantt.most_idle(lanes, "replica")
     whole = len({lane.pipeline for lane in mine}) < 2  # a replica is one pipeline: all replicas then
     lanes = (lanes if whole else mine)[:MOST_LANES]
     fig, ax = look.figure(width=14, height=min(13.0, 1.8 + 0.16 * len(lanes)))
@@ -22,7 +22,8 @@ def draw(results):
             ax.axhline(y - 0.5, color="black", linewidth=0.5)
     ax.set_ylabel("rank, pipelines under each other")
     idle = gantt.idle_share(lanes)
-    what = "of all pipelines" if whole else "of a model replica"
+    what = "of all pipelines" if whole else "of a model replica" + (
+        f" (the one of {count} with most idle time)" if count > 1 else "")
     look.title(fig, f"{len(lanes)} ranks {what} are in no micro-batch {idle.mean():.0%} of step {step}"
                     f"{look.spread([lane.rank for lane in lanes], idle)}")
     return fig
