@@ -16,9 +16,14 @@ def draw(results):
     shares = [summed(at, np.maximum(rows[name], 0), len(ranks)) / period for name, *_ in CAUSES]
     fig, ax = look.figure(width=9.5, height=3.8)
     x, bottom = np.arange(len(ranks)), np.zeros(len(ranks))
-    for share, (_, label, color, hatch) in zip(shares, CAUSES):
-        ax.bar(x, share, 1.0 if len(ranks) > 96 else 0.85, bottom=bottom, color=color, linewidth=0,
-               hatch=hatch if len(ranks) <= 96 else None, edgecolor="white", label=f"{label}: {share.mean():.1%}")
+    for share, (_, cause, color, hatch) in zip(shares, CAUSES):
+        label = f"{cause}: {share.mean():.1%}"
+        if len(ranks) > 96:  # one outline instead of a bar for each rank
+            ax.fill_between(np.append(x, len(x)) - 0.5, np.append(bottom, bottom[-1]),
+                            np.append(bottom + share, bottom[-1] + share[-1]), step="post", color=color, linewidth=0,
+                            label=label)
+        else:
+            ax.bar(x, share, 0.85, bottom=bottom, color=color, linewidth=0, hatch=hatch, edgecolor="white", label=label)
         bottom = bottom + share
     ax.set_xlim(-0.5, len(ranks) - 0.5)
     ax.set_ylim(0, max(0.05, min(1.0, 1.15 * float(bottom.max()))))
