@@ -261,9 +261,10 @@ std::int32_t rank_at_place(const Groups& groups, GroupId id, std::int32_t place)
   return group.members_complete && place < group.size ? group.members[static_cast<std::size_t>(place)] : -1;
 }
 
-// Records come in the order of the events, (start, lane, correlation): counting them up is the ordinal.
+// Records come in the order of the events, (start, lane, correlation): counting them up is the ordinal. Where steps were
+// chosen (--step), those of no step have none: they are not missed when nothing matches them.
 void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const RankEntry& entry,
-                    const Groups& groups) {
+                    const Groups& groups, bool steps_chosen) {
   std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
   for (CollectiveRecord& record : records) {
     record.group = groups.id_of(row, static_cast<std::uint32_t>(record.group.value));
@@ -273,7 +274,8 @@ void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const
     record.rank = entry.rank;
     record.iteration = entry.iteration;
     record.replica = entry.replica;
-    record.ordinal = ordinals[{record.group.value, record.step, record.op}]++;
+    const bool not_asked = steps_chosen && record.step == outside_step;
+    record.ordinal = not_asked ? -1 : ordinals[{record.group.value, record.step, record.op}]++;
   }
 }
 
@@ -295,7 +297,7 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
       key.step_shift = entry.step_shift;
       const std::span<CollectiveRecord> own(local.records.data() + local.first_record[trace],
                                             local.first_record[trace + 1] - local.first_record[trace]);
-      settle_records(own, row, entry, groups);
+      settle_records(own, row, entry, groups, !local.steps_seen.empty());
       if (!local.events.empty()) settle_events(local.events[trace], row, entry.step_shift, kept.size());
       kept.insert(kept.end(), own.begin(), own.end());
     } else {

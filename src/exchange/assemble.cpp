@@ -81,7 +81,7 @@ void match_group(std::span<const CollectiveRecord> records, const Ranks& ranks, 
       const auto cause = step == outside_step ? Unmatched::outside_steps : Unmatched::step_only_here;
       for (const StepMember& member : members)
         for (const CollectiveRecord* r : member.records)
-          if (r->has_arguments || r->launched) counts.unmatched(*r, cause);
+          if ((r->has_arguments || r->launched) && r->ordinal >= 0) counts.unmatched(*r, cause);
       continue;
     }
     keep_candidates(members);

@@ -71,6 +71,13 @@ class TruthTest(unittest.TestCase):
             self.assertEqual(row["payload_bytes"], -1)
 
 
+    def test_a_chosen_step_misses_nothing_of_the_others(self):
+        folder = Folder("--mesh", "pp=2,dp_shard=2", *ONE_HOST, *TWO_STEPS)
+        self.addCleanup(folder.remove)
+        output = folder.analyze(options=("--step", "4"))
+        self.assertNotIn("collective_unmatched", output.warnings())
+        self.assertEqual({row["step"] for row in output.table("/collectives/instances")}, {4})
+
     def test_nsys_exports_of_two_hosts(self):
         folder = Folder("--format", "nsys")
         self.addCleanup(folder.remove)
