@@ -26,6 +26,19 @@ struct AllocationSite {
   std::int64_t at_peak_bytes = 0, at_end_bytes = 0;  // active blocks
 };
 
+/// What one stream asked for and gave back, over the recorded entries.
+struct StreamMemory {
+  std::int64_t stream = 0;  // as the snapshot has it: 0 = the default stream, else a handle
+  std::int64_t allocations_count = 0, allocations_bytes = 0, frees_count = 0, frees_bytes = 0;
+};
+
+/// Whether the ring dropped old entries; PyTorch does not write its size into the snapshot.
+enum class RingEvidence : std::uint8_t {
+  none,     // nothing speaks for it
+  guessed,  // a count that people give as the size of a ring, and memory was taken before the oldest entry
+  proven    // a block in use has a recorded stack, but its allocation is not among the entries
+};
+
 /// Between the two marks of a ProfilerStep.
 struct StepMemory {
   std::int64_t step = -1, first_us = -1, last_us = -1;
@@ -56,10 +69,15 @@ struct DeviceMemory {
   std::vector<OutOfMemory> out_of_memory;
   std::vector<AllocationSite> sites;  // largest at the peak first, at most 20
   std::vector<StepMemory> steps;      // ascending
+  std::vector<StreamMemory> streams;  // ascending
+  bool allocation_missing = false;    // of a block that is in use and has a recorded stack
 
-  /// Entries that older ones were dropped for: a count that people give as the size of the ring.
-  bool ring_full() const {
-    return entries_count >= 1000 && (entries_count % 1000 == 0 || (entries_count & (entries_count - 1)) == 0);
+  RingEvidence ring_full() const {
+    const bool round_count =
+        entries_count >= 1000 && (entries_count % 1000 == 0 || (entries_count & (entries_count - 1)) == 0);
+    return allocation_missing                             ? RingEvidence::proven
+           : round_count && start_reserved_bytes > 0 ? RingEvidence::guessed
+                                                          : RingEvidence::none;
   }
 };
 

@@ -95,7 +95,17 @@ bool read_pass_marker(std::string_view name, PassMarker& marker) {
     marker.prefill_tokens_count = tokens;
     return true;
   }
-  if (name.starts_with("step[MIXED")) return marker.kind = PassKind::mixed, true;
+  if (name.starts_with("step[MIXED")) {
+    marker.kind = PassKind::mixed;
+    marker.prefill_requests_count = number_behind(name, " c=");
+    marker.prefill_tokens_count = number_behind(name, " c_sq=");
+    marker.decode_requests_count = marker.decode_tokens_count = number_behind(name, " g=");
+    return true;
+  }
+  if (name.starts_with("step[TARGET_VERIFY")) {  // speculative decoding: how many tokens are accepted is not told
+    marker.decode_requests_count = requests;
+    return true;
+  }
   marker.decode_requests_count = requests;
   marker.decode_tokens_count = tokens < 0 ? requests : tokens;
   return name.starts_with("step[DECODE");

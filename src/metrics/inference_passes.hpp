@@ -21,7 +21,7 @@ struct PassMarker {
   std::int64_t decode_requests_count = -1, decode_tokens_count = -1;
 };
 /// vLLM: execute_context_R(T)_generation_R(T), execute_model; SGLang: step[EXTEND bs=R toks=T], step[DECODE bs=R],
-/// run_batch. False for any other name.
+/// step[MIXED bs=R c=… g=…], step[TARGET_VERIFY bs=R], run_batch. False for any other name.
 bool read_pass_marker(std::string_view name, PassMarker& marker);
 
 /// One pass on one device of one rank.

@@ -17,6 +17,10 @@ double part(std::int64_t a, std::int64_t b) {
                          : ratio(static_cast<double>(a), static_cast<double>(b));
 }
 
+std::string_view text_of(RingEvidence evidence) {
+  return evidence == RingEvidence::none ? "no" : evidence == RingEvidence::proven ? "proven" : "guessed";
+}
+
 template <class Row>
 ColumnSpec<Row> ticks(const char* name, const char* description, std::int64_t Row::*member) {
   return column(name, member, "us", description, -1);
@@ -52,8 +56,9 @@ std::vector<ColumnSpec<Row>> Row::columns(const Resolver& resolver) {
   bytes("start_reserved_bytes", &Row::start_reserved_bytes,
         "taken before the oldest entry; above 0 the peaks are those of the recorded window only");
   count("entries_count", &Row::entries_count, "recorded entries");
-  all.push_back(
-      column("ring_full", &Row::ring_full, "", "1 = the count looks like a full ring: older entries are gone"));
+  all.push_back(text_column<Row>("ring_full", "proven = a block in use has a stack but its allocation is gone; guessed "
+                                 "= a round count of entries that begin mid-run; no",
+                                 [](const Row& row) { return std::string(text_of(row.ring_full)); }));
   all.push_back(column("cut", &Row::cut, "", "1 = more entries or blocks than the reader keeps"));
   all.push_back(ticks("first_us", "oldest entry, clock of the snapshot", &Row::first_us));
   all.push_back(ticks("last_us", "newest entry", &Row::last_us));
@@ -66,6 +71,7 @@ std::vector<ColumnSpec<Row>> Row::columns(const Resolver& resolver) {
   rate("allocations_per_s", "1/s", "allocations over the recorded time", &Row::allocations_count);
   rate("allocations_bytes_per_s", "bytes/s", "bytes asked for over the recorded time", &Row::allocations_bytes);
   rate("frees_per_s", "1/s", "frees over the recorded time", &Row::frees_count);
+  rate("frees_bytes_per_s", "bytes/s", "bytes freed over the recorded time", &Row::frees_bytes);
   all.push_back(derived<Row>("efficiency_ratio", "", "active_bytes / reserved_bytes",
                              [](const Row& row) { return part(row.active_bytes, row.reserved_bytes); }));
   all.push_back(derived<Row>(
@@ -98,6 +104,30 @@ std::vector<ColumnSpec<BySize>> BySize::columns(const Resolver& resolver) {
   std::vector<ColumnSpec<BySize>> all = owner_columns<BySize>(resolver);
   all.push_back(column("from_bytes", &BySize::from_bytes, "bytes", "smallest size counted here; below twice that"));
   all.push_back(column("allocations_count", &BySize::allocations_count, "", "allocations of such a size"));
+  return all;
+}
+
+std::vector<ColumnSpec<ByStream>> ByStream::columns(const Resolver& resolver) {
+  std::vector<ColumnSpec<ByStream>> all = owner_columns<ByStream>(resolver);
+  const auto add = [&all](const char* name, const char* unit, const char* description, std::int64_t StreamMemory::*m) {
+    all.push_back(
+        integer_column<ByStream>(name, unit, description, {}, [m](const ByStream& row) { return row.memory.*m; }));
+  };
+  const auto rate = [&all](const char* name, const char* unit, const char* description, std::int64_t StreamMemory::*m) {
+    all.push_back(derived<ByStream>(name, unit, description, [m](const ByStream& row) {
+      return row.seconds > 0 ? static_cast<double>(row.memory.*m) / row.seconds
+                             : std::numeric_limits<double>::quiet_NaN();
+    }));
+  };
+  add("stream", "", "0 = the default stream, else its handle", &StreamMemory::stream);
+  add("allocations_count", "", "allocations recorded", &StreamMemory::allocations_count);
+  add("allocations_bytes", "bytes", "asked for by them", &StreamMemory::allocations_bytes);
+  add("frees_count", "", "frees requested", &StreamMemory::frees_count);
+  add("frees_bytes", "bytes", "asked for by what they free", &StreamMemory::frees_bytes);
+  rate("allocations_per_s", "1/s", "over the recorded time of the device", &StreamMemory::allocations_count);
+  rate("allocations_bytes_per_s", "bytes/s", "over the recorded time of the device", &StreamMemory::allocations_bytes);
+  rate("frees_per_s", "1/s", "over the recorded time of the device", &StreamMemory::frees_count);
+  rate("frees_bytes_per_s", "bytes/s", "over the recorded time of the device", &StreamMemory::frees_bytes);
   return all;
 }
 
@@ -219,6 +249,8 @@ struct Memory {
                                               site.at_end_bytes, context.strings.intern(site.file),
                                               context.strings.intern(site.function)});
       }
+      for (const StreamMemory& stream : m.streams)
+        out.of<memory_rows::ByStream>().push_back({owner, out.of<memory_rows::Row>().back().seconds(), stream});
       for (const StepMemory& step : m.steps) out.of<memory_rows::ByStep>().push_back({owner, step.step, step});
     }
   }

@@ -49,7 +49,8 @@ struct Row {
   std::int64_t entries_count = 0, first_us = -1, last_us = -1;
   std::int64_t allocations_count = 0, allocations_bytes = 0, frees_count = 0, frees_bytes = 0;
   std::int64_t segment_allocations_count = 0, out_of_memory_count = 0;
-  bool ring_full = false, cut = false;
+  RingEvidence ring_full = RingEvidence::none;
+  bool cut = false;
 
   auto key() const { return owner; }
   /// The peak, or what is active at the dump where no history was recorded.
@@ -75,6 +76,15 @@ struct BySize {
   auto key() const { return std::tuple(owner, from_bytes); }
   static TableInfo table() { return {"by_size", "allocations of each device by size, in powers of two"}; }
   static std::vector<ColumnSpec<BySize>> columns(const Resolver& resolver);
+};
+
+struct ByStream {
+  Owner owner;
+  double seconds = 0;  // between the oldest and the newest entry of the device
+  StreamMemory memory;
+  auto key() const { return std::tuple(owner, memory.stream); }
+  static TableInfo table() { return {"by_stream", "allocations and frees of each device by stream"}; }
+  static std::vector<ColumnSpec<ByStream>> columns(const Resolver& resolver);
 };
 
 struct Failure {
@@ -118,7 +128,7 @@ struct InTrace {
 };
 void add_in_trace(const RankTrace& trace, std::vector<InTrace>& out);
 
-using Tables = RowTables<Row, ByPool, BySize, Failure, Top, ByStep, InTrace>;
+using Tables = RowTables<Row, ByPool, BySize, ByStream, Failure, Top, ByStep, InTrace>;
 
 void report(const Tables& tables, const ReportContext& context, Report& out);
 

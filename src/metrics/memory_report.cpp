@@ -147,11 +147,12 @@ void report_in_trace(const std::vector<InTrace>& rows, const ReportContext& cont
 
 /// What the peaks do not cover, in words; empty when they cover all.
 std::string doubts(const std::vector<Row>& rows) {
-  std::size_t without = 0, late = 0, full = 0;
+  std::size_t without = 0, late = 0, full = 0, guessed = 0;
   for (const Row& row : rows) {
     without += row.entries_count == 0 ? 1 : 0;
     late += row.start_reserved_bytes > 0 ? 1 : 0;
-    full += row.ring_full || row.cut ? 1 : 0;
+    full += row.ring_full == RingEvidence::proven || row.cut ? 1 : 0;
+    guessed += row.ring_full == RingEvidence::guessed && !row.cut ? 1 : 0;
   }
   std::string text;
   const auto say = [&](std::size_t count, const char* what) {
@@ -161,6 +162,7 @@ std::string doubts(const std::vector<Row>& rows) {
   };
   say(without, "without a history: state at the dump only");
   say(full, "with a full ring: older peaks are lost");
+  say(guessed, "with as many entries as a ring may hold: older peaks may be lost");
   say(late, "recorded from mid-run: peaks of that window");
   return text;
 }

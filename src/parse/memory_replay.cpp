@@ -23,6 +23,7 @@ struct LiveBlock {
   std::int64_t bytes = 0;
   std::uint32_t site = 0;
   bool site_known = true;
+  bool recorded = false;  // in use at the dump with a stack: its allocation is among the entries, if none was dropped
 };
 using Live = std::unordered_map<std::int64_t, LiveBlock>;
 
@@ -77,6 +78,9 @@ class Replay {
     m_.peak_us = records_.entry(std::max(first_, peak_at - 1))->time_us;
     m_.start_active_bytes = active_;
     m_.start_reserved_bytes = reserved_;
+    m_.allocation_missing = std::any_of(device_.live.begin(), device_.live.end(),
+                                        [](const auto& block) { return block.second.recorded; });
+    list_streams();
     std::reverse(m_.out_of_memory.begin(), m_.out_of_memory.end());
     rank_sites(at_dump, peak_at);
   }
@@ -108,6 +112,8 @@ class Replay {
       case MemoryAction::free_requested:
         ++m_.frees_count;
         m_.frees_bytes += entry.bytes;
+        ++streams_[entry.stream].frees_count;
+        streams_[entry.stream].frees_bytes += entry.bytes;
         break;
       case MemoryAction::segment_alloc: ++m_.segment_allocations_count; [[fallthrough]];
       case MemoryAction::segment_map: reserved_ -= entry.bytes; break;
@@ -121,6 +127,8 @@ class Replay {
   void undo_allocation(const MemoryEntry& entry) {
     ++m_.allocations_count;
     m_.allocations_bytes += entry.bytes;
+    ++streams_[entry.stream].allocations_count;
+    streams_[entry.stream].allocations_bytes += entry.bytes;
     const auto bucket = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(entry.bytes | 1)) - 1);
     if (m_.sizes_count.size() <= bucket) m_.sizes_count.resize(bucket + 1);
     ++m_.sizes_count[bucket];
@@ -128,6 +136,15 @@ class Replay {
     const auto known = device_.live.find(entry.address);
     active_ -= known == device_.live.end() ? rounded(entry.bytes) : known->second.bytes;
     if (known != device_.live.end()) device_.live.erase(known);
+  }
+
+  void list_streams() {
+    for (auto& [number, stream] : streams_) {
+      stream.stream = records_.streams[number];
+      m_.streams.push_back(stream);
+    }
+    std::sort(m_.streams.begin(), m_.streams.end(),
+              [](const StreamMemory& a, const StreamMemory& b) { return a.stream < b.stream; });
   }
 
   void note_time(std::int64_t time_us) {
@@ -167,6 +184,7 @@ class Replay {
   DeviceMemory& m_;
   std::int64_t requested_ = 0, active_ = 0, reserved_ = 0;
   std::size_t next_step_ = 0;
+  std::unordered_map<std::uint16_t, StreamMemory> streams_;
 };
 
 void add_blocks(const SnapshotRecords& records, const MemorySegment& segment, Device& device) {
@@ -188,7 +206,7 @@ void add_blocks(const SnapshotRecords& records, const MemorySegment& segment, De
     }
     device.live_bytes += block.bytes;
     device.live_requested_bytes += block.requested_bytes > 0 ? block.requested_bytes : block.bytes;
-    device.live[static_cast<std::int64_t>(address)] = {block.bytes, block.site, true};
+    device.live[static_cast<std::int64_t>(address)] = {block.bytes, block.site, true, block.recorded};
   }
 }
 

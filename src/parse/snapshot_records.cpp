@@ -40,6 +40,7 @@ enum Key : std::uint32_t {
   key_line,
   key_name,
   key_stage,
+  key_stream,
   keys_end
 };
 constexpr std::array<const char*, keys_end> key_texts{"",
@@ -66,7 +67,8 @@ constexpr std::array<const char*, keys_end> key_texts{"",
                                                       "filename",
                                                       "line",
                                                       "name",
-                                                      "stage"};
+                                                      "stage",
+                                                      "stream"};
 
 enum class RecordKind : std::int64_t { entry = 1, block, segment, frame, mark, range, site };
 constexpr int kind_shift = 44;
@@ -168,6 +170,7 @@ PickleValue SnapshotRecords::add_entry(const std::vector<PickleValue>& items) {
       entry.action == MemoryAction::oom ? bytes_of(items, key_device_free, -1) : integer(items, key_addr, 0);
   entry.time_us = integer(items, key_time_us, -1);
   entry.site = site_of(value_of(items, key_frames));
+  entry.stream = number_of_stream(integer(items, key_stream, 0));
   if (static_cast<std::int64_t>(entries_.size()) >= most_entries) {
     entries_.pop_front();
     ++first_entry_;
@@ -189,7 +192,9 @@ PickleValue SnapshotRecords::add_block(const std::vector<PickleValue>& items) {
   block.requested_bytes = bytes_of(items, key_requested_size);
   block.inactive = state == "inactive";
   block.allocated = state == "active_allocated";
-  block.site = site_of(value_of(items, has(items, key_frames) ? key_frames : key_history));
+  const PickleValue stack = value_of(items, has(items, key_frames) ? key_frames : key_history);
+  block.site = site_of(stack);
+  block.recorded = is(stack, RecordKind::site);
   blocks_.push_back(block);
   return record(RecordKind::block, static_cast<std::int64_t>(blocks_.size()) - 1);
 }
@@ -279,6 +284,16 @@ void SnapshotRecords::take_root(const std::vector<PickleValue>& items) {
 
 std::uint32_t SnapshotRecords::site_of(PickleValue frames_list) const {
   return is(frames_list, RecordKind::site) ? static_cast<std::uint32_t>(number_in(frames_list.number)) : 0;
+}
+
+std::uint16_t SnapshotRecords::number_of_stream(std::int64_t stream) {
+  constexpr std::size_t most_streams = 65535;
+  if (const auto at = number_of_stream_.find(stream); at != number_of_stream_.end()) return at->second;
+  if (streams.size() == most_streams) return most_streams - 1;
+  streams.push_back(stream);
+  const auto number = static_cast<std::uint16_t>(streams.size() - 1);
+  number_of_stream_.emplace(stream, number);
+  return number;
 }
 
 }  // namespace ccl

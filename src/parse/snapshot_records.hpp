@@ -28,6 +28,7 @@ struct MemoryEntry {
   std::int64_t address = 0;  // of oom: what was free on the device
   std::int64_t bytes = 0, time_us = -1;
   std::uint32_t site = 0;  // innermost Python frame + 1; 0 = none
+  std::uint16_t stream = 0;  // index into SnapshotRecords::streams
   MemoryAction action = MemoryAction::other;
 };
 
@@ -36,6 +37,7 @@ struct MemoryBlock {
   std::int64_t bytes = 0, requested_bytes = 0;
   std::uint32_t site = 0;
   bool inactive = false, allocated = false;
+  bool recorded = false;  // it has a stack: its allocation was recorded
 };
 
 /// A range of entries or blocks: numbers count from the first that was read.
@@ -77,6 +79,7 @@ class SnapshotRecords final : public PickleConsumer {
   std::vector<RecordRange> traces;  // by device
   std::vector<PythonFrame> frames;
   std::vector<StepMark> marks;
+  std::vector<std::int64_t> streams;  // each once; those beyond the first 65535 count as the last
   bool cut = false;
   bool is_snapshot = false;
 
@@ -90,6 +93,7 @@ class SnapshotRecords final : public PickleConsumer {
   PickleValue add_mark(const std::vector<PickleValue>& items);
   void take_root(const std::vector<PickleValue>& items);
   std::uint32_t site_of(PickleValue frames_list) const;
+  std::uint16_t number_of_stream(std::int64_t stream);
 
   Pickle& pickle_;
   std::deque<MemoryEntry> entries_;
@@ -97,6 +101,7 @@ class SnapshotRecords final : public PickleConsumer {
   std::deque<MemoryBlock> blocks_;
   std::vector<RecordRange> ranges_;  // finished lists of entries or blocks
   std::unordered_map<std::uint64_t, std::uint32_t> frame_of_;
+  std::unordered_map<std::int64_t, std::uint16_t> number_of_stream_;
 };
 
 }  // namespace ccl

@@ -67,6 +67,30 @@ TEST(Memory, FailedRequestsStandOnThePage) {
   EXPECT_EQ(integer_at(r, "out_of_memory", 0, "asked_bytes"), 20 * mb);
 }
 
+TEST(Memory, EachStreamHasItsRates) {
+  SmallRun run;
+  MemorySnapshot s = snapshot(0, 0, 300 * mb, 900 * mb);
+  s.devices[0].streams = {{0, 8, 80 * mb, 6, 60 * mb}, {94'000'000'000'000, 2, 4 * mb, 0, 0}};
+  const MetricResult r = run.add_snapshot(s).result("memory");
+  ASSERT_EQ(table(r, "by_stream").rows_count, 2);
+  EXPECT_EQ(integer_at(r, "by_stream", 1, "stream"), 94'000'000'000'000);
+  EXPECT_EQ(std::get<double>(cell_at(table(r, "by_stream"), 0, "allocations_per_s")), 4) << "over the 2 s of the device";
+  EXPECT_EQ(std::get<double>(cell_at(table(r, "by_stream"), 0, "frees_bytes_per_s")), 30e6);
+  EXPECT_EQ(std::get<double>(cell_at(table(r, "by_stream"), 1, "allocations_per_s")), 1);
+}
+
+TEST(Memory, AFullRingIsProvenByWhatIsMissingElseGuessedFromItsCount) {
+  DeviceMemory m;
+  m.entries_count = 100'000;
+  EXPECT_EQ(m.ring_full(), RingEvidence::none) << "nothing was taken before its first entry";
+  m.start_reserved_bytes = 512;
+  EXPECT_EQ(m.ring_full(), RingEvidence::guessed);
+  m.entries_count = 99'999;
+  EXPECT_EQ(m.ring_full(), RingEvidence::none) << "recorded from mid-run";
+  m.allocation_missing = true;
+  EXPECT_EQ(m.ring_full(), RingEvidence::proven);
+}
+
 TEST(Memory, SnapshotsWithoutARankAreToldApartByFile) {
   SmallRun run;
   run.add_snapshot(snapshot(7, -1, 300 * mb, 900 * mb)).add_snapshot(snapshot(4, -1, 500 * mb, 800 * mb));

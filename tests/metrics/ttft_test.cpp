@@ -23,10 +23,18 @@ TEST(PassMarker, NamesOfTheEnginesTellKindRequestsAndTokens) {
   EXPECT_EQ(decode.decode_tokens_count, 32);
   EXPECT_EQ(read("step[EXTEND bs=2 toks=640]").prefill_tokens_count, 640);
   EXPECT_EQ(read("step[DECODE bs=16]").decode_tokens_count, 16);
+  EXPECT_EQ(read("step[EXTEND bs=2 toks=12 c_sqsq=80 c_sqsk=120 c_sk=20]").prefill_tokens_count, 12);
+  const PassMarker mixed = read("step[MIXED bs=3 c=1 g=2 c_sq=5 c_sk=8 g_sq=2 g_sk=12]");
+  EXPECT_EQ(mixed.kind, PassKind::mixed);
+  EXPECT_EQ(mixed.prefill_tokens_count, 5);
+  EXPECT_EQ(mixed.decode_requests_count, 2);
+  EXPECT_EQ(read("step[TARGET_VERIFY bs=4]").kind, PassKind::decode);
+  EXPECT_EQ(read("step[TARGET_VERIFY bs=4]").decode_tokens_count, -1);
   EXPECT_FALSE(read("execute_model").kind_known);
   PassMarker none;
   EXPECT_FALSE(read_pass_marker("execute_context_0(0)_generation_0(0)", none)) << "an empty pass is none";
   EXPECT_FALSE(read_pass_marker("ProfilerStep#3", none));
+  EXPECT_FALSE(read_pass_marker("step[IDLE bs=0]", none));
 }
 
 // Two ranks: one prefill of 100 and 120 ns, two decodes; communication within.

@@ -98,6 +98,18 @@ TEST(MemorySnapshot, PeaksComeFromTheReplayInBothSizes) {
   EXPECT_EQ(m.sizes_count, (std::vector<std::int64_t>{0, 0, 0, 0, 0, 0, 0, 0, 0, 2}));
 }
 
+// F16: the end state was called the peak, and the list of lists of events was never read.
+TEST(MemorySnapshot, F16ThePeakIsReplayedFromTheNestedTracesAndNotTheEndState) {
+  Problems problems;
+  const auto found = read(snapshot({entry("alloc", 4096, 1000, 1), entry("alloc", 8192, 5000, 2),
+                                    entry("free_requested", 8192, 5000, 3), entry("free_completed", 8192, 5000, 4)}),
+                          problems);
+  EXPECT_EQ(found.at(0).active_bytes, 1024) << "at the dump";
+  EXPECT_EQ(found.at(0).peak_requested_bytes, 6000);
+  EXPECT_EQ(found.at(0).peak_active_bytes, 1024 + 5120);
+  EXPECT_EQ(found.at(0).allocations_count, 2);
+}
+
 TEST(MemorySnapshot, SitesAreThoseOfTheBlocksThatAreInUseAtThePeak) {
   Problems problems;
   // 5120 is used twice: at the peak (time 4) it holds what "attention" asked for, freed by code elsewhere.
@@ -174,6 +186,38 @@ TEST(MemorySnapshot, OutOfMemoryTellsWhatWasAskedAndFree) {
   ASSERT_EQ(found.at(0).out_of_memory.size(), 1U);
   EXPECT_EQ(found[0].out_of_memory[0].asked_bytes, 900);
   EXPECT_EQ(found[0].out_of_memory[0].free_bytes, 70);
+}
+
+TEST(MemorySnapshot, ABlockWithAStackButNoAllocationProvesThatEntriesWereDropped) {
+  Problems problems;
+  const auto with_frames = [](const std::string& frames, const std::vector<std::string>& entries) {
+    std::string bytes = snapshot(entries);
+    const std::string old = list({dict({{"line", number(1)}})});
+    bytes.replace(bytes.find(old), old.size(), frames);
+    return bytes;
+  };
+  const std::string stack = list({frame("??", "c10::alloc")});
+  const std::vector<std::string> late{entry("alloc", 5120, 600, 3), entry("free_completed", 5120, 600, 4)};
+  EXPECT_EQ(read(with_frames(stack, late), problems).at(0).ring_full(), RingEvidence::proven);
+  EXPECT_EQ(read(with_frames(list({}), late), problems).at(0).ring_full(), RingEvidence::none)
+      << "it was there before the recording began";
+  EXPECT_EQ(read(with_frames(stack, {entry("alloc", 4096, 1000, 3)}), problems).at(0).ring_full(), RingEvidence::none);
+}
+
+TEST(MemorySnapshot, StreamsAreCountedApart) {
+  Problems problems;
+  const auto on = [](std::int64_t stream, const char* action, std::int64_t bytes) {
+    return dict({{"action", text(action)}, {"addr", number(8192)}, {"size", number(bytes)}, {"stream", number(stream)}});
+  };
+  const auto found = read(snapshot({on(0, "alloc", 10), on(77, "alloc", 20), on(0, "free_requested", 10),
+                                    on(77, "alloc", 30), on(5, "segment_alloc", 9)}),
+                          problems);
+  const auto& streams = found.at(0).streams;
+  ASSERT_EQ(streams.size(), 2U);
+  EXPECT_EQ(streams[0].frees_bytes, 10);
+  EXPECT_EQ(streams[1].stream, 77);
+  EXPECT_EQ(streams[1].allocations_count, 2);
+  EXPECT_EQ(streams[1].allocations_bytes, 50);
 }
 
 TEST(MemorySnapshot, CodeInTheFileIsRefusedAndNamed) {
