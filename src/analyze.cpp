@@ -14,18 +14,31 @@
 #include "parse/execution_trace.hpp"
 #include "parse/finish.hpp"
 #include "parse/memory_snapshot.hpp"
+#include "parse/nsys_survey.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
 namespace {
 
+struct OwnFile {
+  std::int32_t number;
+  FilePart part;
+};
+
 /// This worker's files, largest first: what is left at the end is small, and the largest tables are made once.
-std::vector<std::int32_t> own_files(const Input& input, int worker) {
-  std::vector<std::int32_t> mine;
-  for (std::size_t i = 0; i < input.files.size(); ++i)
-    if (input.files[i].owner == worker) mine.push_back(static_cast<std::int32_t>(i));
-  std::stable_sort(mine.begin(), mine.end(), [&](std::int32_t a, std::int32_t b) {
-    return input.files[static_cast<std::size_t>(a)].bytes > input.files[static_cast<std::size_t>(b)].bytes;
+std::vector<OwnFile> own_files(const Input& input, int worker) {
+  std::vector<OwnFile> mine;
+  for (std::size_t i = 0; i < input.files.size(); ++i) {
+    const TraceFile& file = input.files[i];
+    const auto number = static_cast<std::int32_t>(i);
+    if (file.readers.empty() && file.owner == worker) mine.push_back({number, {}});
+    for (std::size_t part = 0; part < file.readers.size(); ++part)
+      if (file.readers[part] == worker)
+        mine.push_back({number, {static_cast<int>(part), static_cast<int>(file.readers.size())}});
+  }
+  std::stable_sort(mine.begin(), mine.end(), [&](const OwnFile& a, const OwnFile& b) {
+    const auto bytes = [&](const OwnFile& f) { return input.files[static_cast<std::size_t>(f.number)].bytes / f.part.count; };
+    return bytes(a) > bytes(b);
   });
   return mine;
 }
@@ -74,7 +87,7 @@ struct TraceUse {
   Metrics& metrics;
   LocalResults& local;
   std::int32_t worker;
-  bool keep_segments, keep_records, keep_chains, keep_events;
+  bool keep_segments, keep_records, keep_chains, keep_events, mark_windows;
 
   void take(RankTrace& trace, std::int32_t file) const {
     trace.file = file;
@@ -86,6 +99,7 @@ struct TraceUse {
     TraceViews views(trace, any_trace.classifier);
     LocalContext context = any_trace;
     context.views = &views;
+    if (mark_windows) mark_work(trace, views.phases());
     const auto number = static_cast<std::int32_t>(local.facts.size());
     local.facts.push_back(facts_of(trace, number));
     local.facts.back().worker = worker;
@@ -156,7 +170,8 @@ bool any_needs_matching(const Metrics& metrics) {
 }
 
 LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
-                     Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress, Timings& timings) {
+                     Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress, Timings& timings,
+                     const Communicators& communicators) {
   LocalResults local;
   local.first_record.push_back(0);
   ReadOptions options;
@@ -164,13 +179,15 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   options.inflate_limit = config.inflate_limit;
   options.classifier = &classifier;
   const bool events = keeps_events(config);
-  bool segments = false, records = !config.timeline_export.file.empty(), snapshots = false, chains = false;
+  bool segments = false, records = !config.timeline_export.file.empty(), snapshots = false, chains = false,
+       windows = false;
   if (events) options.wants.unite({.annotations = true, .cpu_ops = true, .python = true});
   for (const auto& metric : metrics) {
     options.wants.unite(metric->info().wants);
     segments |= metric->info().needs_segments;
     snapshots |= metric->info().needs_snapshots;
     chains |= metric->info().needs_chains;
+    windows |= metric->info().needs_work_windows;
     records |= metric->info().needs_matching || metric->info().needs_records;
   }
   std::int64_t total_bytes = 0;
@@ -178,14 +195,17 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   progress.total(static_cast<std::int64_t>(input.files.size()), total_bytes);
 
   const LocalContext context{config, input.workload, classifier, strings};
-  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records, chains, events};
+  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records, chains, events, windows};
   const ExecutionTraces execution_traces(input, options);
   Readers readers;
-  for (const std::int32_t number : own_files(input, comm.worker())) {
+  options.communicators = &communicators;
+  for (const auto& [number, part] : own_files(input, comm.worker())) {
+    options.part = part;
+    const bool speaks = part.number == 0;  // for the file as a whole
     const TraceFile& file = input.files[static_cast<std::size_t>(number)];
     if (progress.stop_requested()) {
       local.ended_early = true;
-      problems.add(problem_of(Code::not_read, file));
+      if (speaks) problems.add(problem_of(Code::not_read, file));
       continue;
     }
     if (file.format == TraceFormat::memory_snapshot) {
@@ -200,7 +220,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
     }
     TraceReader* reader = readers.of(file.format);
     if (reader == nullptr) {
-      problems.add(problem_of(Code::feature_off, file));
+      if (speaks) problems.add(problem_of(Code::feature_off, file));
       continue;
     }
     const auto began = std::chrono::steady_clock::now();
@@ -214,7 +234,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
     if (!supplied) problems.unite(found);
     for (const Problem& problem : supplied ? found.rows() : std::vector<Problem>())
       if (problem.code != Code::bytes_unknown) problems.add(problem);
-    progress.add_file();
+    if (speaks) progress.add_file();
     timings.files.push_back({number, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()});
   }
   local.ended_early |= progress.stop_requested();

@@ -15,6 +15,7 @@
 #include "exchange/ranks.hpp"
 #include "metrics/metric.hpp"
 #include "parse/classify.hpp"
+#include "parse/nsys_survey.hpp"
 #include "store/results.hpp"
 
 namespace ccl {
@@ -37,10 +38,11 @@ struct LocalResults {
 };
 
 /// Reads this worker's files, largest first; every metric sees every trace once. Memory: one trace's events, plus the
-/// LocalResults (120 bytes per communication kernel, ≤ 16 per GPU event for segments).
+/// LocalResults (120 bytes per communication kernel, ≤ 16 per GPU event for segments). communicators: those of all
+/// exports of the run (survey_communicators).
 LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
                      Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,
-                     Timings& timings);
+                     Timings& timings, const Communicators& communicators = {});
 
 /// Whether the GPU events are kept beyond their trace.
 bool keeps_events(const Config& config);

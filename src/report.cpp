@@ -3,9 +3,11 @@
 #include <cmath>
 #include <ctime>
 #include <iterator>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "metrics/card_check.hpp"
 #include "store/text_report.hpp"
 
 namespace ccl {
@@ -48,10 +50,15 @@ std::string timings_text(const Timings& timings, const Comm& comm) {
 }
 
 /// Without a file a worker only takes part in what follows the reading. Empty when every worker had one.
-std::string idle_workers_line(std::size_t files, std::size_t workers) {
-  if (files >= workers) return "";
-  return fmt::format("{} workers for {} trace file{}: {} had nothing to read\n", workers, files, files == 1 ? "" : "s",
-                     workers - files);
+std::string idle_workers_line(const std::vector<TraceFile>& files, std::size_t workers) {
+  std::set<std::int32_t> reading;
+  for (const TraceFile& file : files) {
+    reading.insert(file.owner);
+    reading.insert(file.readers.begin(), file.readers.end());
+  }
+  if (reading.size() >= workers) return "";
+  return fmt::format("{} workers for {} trace file{}: {} had nothing to read\n", workers, files.size(),
+                     files.size() == 1 ? "" : "s", workers - reading.size());
 }
 
 }  // namespace
@@ -68,6 +75,7 @@ void report(Metrics& metrics, const ClosingContext& closing, Problems& problems,
                                 closing.clock,  closing.strings,  problems};
     const Resolver resolver{[&](StringId id) { return std::string(closing.strings.text(id)); },
                             [&](GroupId id) { return std::int64_t{closing.groups.row_of(id)}; }};
+    compare_card(context, problems);
     for (const auto& metric : metrics) results.metrics.push_back(metric->result(context, resolver));
   });
   // Only worker 0 knows the warnings of all.
@@ -91,7 +99,7 @@ Outcome outcome(const Results& results, const Comm& comm) {
   out.notes = warnings_line(results.problems) + timings;
   if (results.partial) out.notes += "ended early: the results cover the files read so far\n";
   if (!output.quiet)
-    out.notes += idle_workers_line(results.input.files.size(), static_cast<std::size_t>(comm.num_workers()));
+    out.notes += idle_workers_line(results.input.files, static_cast<std::size_t>(comm.num_workers()));
   if (!output.quiet && !report_file.empty()) out.notes += "report: " + report_file + "\n";
   if (!output.quiet) out.notes += "results: " + output.hdf5 + "\n";
   return out;

@@ -1,6 +1,9 @@
 #include "run.hpp"
 
+#include <algorithm>
+
 #include "analyze.hpp"
+#include "exchange/communicators.hpp"
 #include "exchange/merge.hpp"
 #include "metrics/all_metrics.hpp"
 #include "metrics/hardware.hpp"
@@ -60,11 +63,14 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
 
   stopwatch.start("analyze");
   LocalResults local;
+  const Communicators communicators = survey_communicators(input, comm);
   together(comm, [&] {
-    local = analyze(input, config, classifier, comm, metrics, strings, problems, progress, timings);
+    local = analyze(input, config, classifier, comm, metrics, strings, problems, progress, timings, communicators);
   });
-  for (const FileTime& file : timings.files)
-    stopwatch.current().read_bytes += input.files[static_cast<std::size_t>(file.file)].bytes;
+  for (const FileTime& own : timings.files) {
+    const TraceFile& file = input.files[static_cast<std::size_t>(own.file)];
+    stopwatch.current().read_bytes += file.bytes / std::max<std::int64_t>(1, static_cast<std::int64_t>(file.readers.size()));
+  }
   stopwatch.current().items_count = timings.events_count;
 
   stopwatch.start("agree");

@@ -72,29 +72,42 @@ std::string_view to_text(Severity severity) {
 
 const CodeInfo& info(Code code) { return table[static_cast<std::size_t>(code)]; }
 
+namespace {
+
+auto subject(const Problem& p) {
+  return std::tuple(-static_cast<int>(info(p.code).severity), p.code, p.iteration, p.rank, std::string_view(p.file),
+                    p.offset, std::string_view(p.detail));
+}
+
+}  // namespace
+
 std::weak_ordering operator<=>(const Problem& a, const Problem& b) {
-  const auto key = [](const Problem& p) {
-    return std::tuple(-static_cast<int>(info(p.code).severity), p.code, p.iteration, p.rank,
-                      std::string_view(p.file), p.offset, std::string_view(p.detail), p.count);
-  };
-  return key(a) <=> key(b);
+  const std::weak_ordering order = subject(a) <=> subject(b);
+  return order != 0 ? order : a.count <=> b.count;
 }
 
 void Problems::add(Problem problem) {
-  const auto code = static_cast<std::size_t>(problem.code);
-  counts_[code] += problem.count;
-  auto& rows = rows_[code];
-  rows.insert(std::upper_bound(rows.begin(), rows.end(), problem), std::move(problem));
+  counts_[static_cast<std::size_t>(problem.code)] += problem.count;
+  keep(std::move(problem));
+}
+
+// A row that is dropped can not come back: the smaller ones that push it out stay, or give way to yet smaller ones.
+void Problems::keep(Problem problem) {
+  auto& rows = rows_[static_cast<std::size_t>(problem.code)];
+  const auto at = std::lower_bound(rows.begin(), rows.end(), problem,
+                                   [](const Problem& a, const Problem& b) { return subject(a) < subject(b); });
+  if (at != rows.end() && subject(*at) == subject(problem)) {
+    at->count += problem.count;
+    return;
+  }
+  rows.insert(at, std::move(problem));
   if (rows.size() > rows_per_code) rows.pop_back();
 }
 
 void Problems::unite(const Problems& other) {
   for (std::size_t code = 0; code < code_count; ++code) {
     counts_[code] += other.counts_[code];
-    auto& rows = rows_[code];
-    rows.insert(rows.end(), other.rows_[code].begin(), other.rows_[code].end());
-    std::sort(rows.begin(), rows.end());
-    if (rows.size() > rows_per_code) rows.resize(rows_per_code);
+    for (const Problem& problem : other.rows_[code]) keep(problem);
   }
 }
 

@@ -56,7 +56,7 @@ struct Problem {
   friend bool operator==(const Problem& a, const Problem& b) { return (a <=> b) == 0; }
 };
 
-/// Collects warnings on one worker; unites with those of others. Rows are capped at 100 a code, the smallest kept,
+/// Collects warnings on one worker; unites with those of others. Equal ones are one row. Rows are capped at 100 a code, the smallest kept,
 /// so what survives does not depend on the number of workers or on the order of the files.
 class Problems {
  public:
@@ -73,6 +73,8 @@ class Problems {
   static Problems unpack(std::span<const std::byte> bytes);
 
  private:
+  void keep(Problem problem);
+
   std::array<std::int64_t, code_count> counts_{};
   std::array<std::vector<Problem>, code_count> rows_;
 };

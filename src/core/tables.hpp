@@ -121,6 +121,10 @@ struct Step {
   std::int64_t end_ns = absent_ns;
   StepSource source = StepSource::marker;
   std::vector<DeviceWindow> devices;  // one per device that occurs in the trace, same order as RankTrace::devices
+  // Where a metric asks for it: from the first start of a forward to the last end of a backward compute kernel; of any
+  // compute kernel where the phases are not told apart. absent: the step has none.
+  std::int64_t work_start_ns = absent_ns, work_end_ns = absent_ns;
+  bool work_by_phases = false;
 };
 
 enum class SliceKind : std::uint8_t { user_annotation, cpu_op, python_function, runtime, other };

@@ -27,6 +27,7 @@ struct TraceFile {
   bool rank_by_option = false;     // rank_in_name comes from --rank-regex
   std::string host_in_name;        // <host>_<pid>.<time>.pt.trace.json
   std::int32_t owner = 0;          // worker that reads it
+  std::vector<std::int32_t> readers;  // if several workers read it, each its part of the ranks: owner first
 };
 
 /// files are in natural path order (iteration_2 before iteration_10); their index is a file's number everywhere.
@@ -43,7 +44,8 @@ struct Input {
 /// none was picked (with each_run the first is taken). Warnings are added on worker 0 only.
 Input discover(const Config& config, const Comm& comm, Problems& problems);
 
-/// Longest file first onto the least loaded worker; ties by index. Same answer for the same sizes everywhere.
+/// Longest file first onto the least loaded worker; ties by index. Same answer for the same sizes everywhere. An
+/// SQLite export of a node that is more than a worker's fair share of the bytes is read by several, part by part.
 void share_out(std::vector<TraceFile>& files, int num_workers);
 
 }  // namespace ccl

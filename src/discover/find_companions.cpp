@@ -10,6 +10,7 @@
 #include "discover/bench_file.hpp"
 #include "discover/card.hpp"
 #include "discover/companion.hpp"
+#include "discover/gate_log.hpp"
 #include "discover/megatron_files.hpp"
 #include "discover/natural_order.hpp"
 #include "discover/training_toml.hpp"
@@ -19,15 +20,16 @@ namespace fs = std::filesystem;
 namespace ccl {
 namespace {
 
-constexpr std::int64_t most_bytes = 4 << 20;
-constexpr int levels_above = 3;
+constexpr std::int64_t most_bytes = 4 << 20, most_log_bytes = 256 << 20;
+constexpr int levels_above = 3, above_the_run = 100;
 
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 bool is_yaml(std::string_view name) { return ends_with(name, ".yaml") || ends_with(name, ".yml"); }
 bool is_companion(std::string_view name) {
-  return is_yaml(name) || ends_with(name, ".toml") || is_group_file_name(name) || is_bench_file_name(name);
+  return is_yaml(name) || ends_with(name, ".toml") || is_group_file_name(name) || is_bench_file_name(name) ||
+         is_gate_log_name(name);
 }
 
 /// Position in the order of exact names; 9 for other names.
@@ -69,12 +71,13 @@ bool is_or_lies_in(std::string_view folder, std::string_view outer) {
 void add_inside(const FileTree& tree, const std::string& run_folder, std::vector<Place>& places) {
   for (const FoundFile& file : tree.files) {
     const std::string_view name = file_name(file.shown);
-    if (!is_companion(name) || file.bytes > most_bytes) continue;
+    if (!is_companion(name) || file.bytes > (is_gate_log_name(name) ? most_log_bytes : most_bytes)) continue;
     const std::string folder = folder_of(file.shown);
     const bool below = is_or_lies_in(folder, run_folder);
     if (!below && !is_or_lies_in(run_folder, folder)) continue;  // beside another run
     // Above the run's folder counts as farther than anything below it.
-    const std::int64_t away = below ? depth(folder) - depth(run_folder) : 100 + depth(run_folder) - depth(folder);
+    const std::int64_t away =
+        below ? depth(folder) - depth(run_folder) : above_the_run + depth(run_folder) - depth(folder);
     const std::string base(file_name(folder.empty() ? std::string_view(tree.root) : std::string_view(folder)));
     places.push_back({file.path, file.shown, static_cast<int>(away), exactness(name, base)});
   }
@@ -175,8 +178,27 @@ class Finder {
           });
   }
 
+  /// All of them in the folder of the run: each rank, layer or interval may have its own.
+  void sum_gate_logs() {
+    for (const Place& place : places_) {
+      if (!is_gate_log_name(file_name(place.shown)) || place.distance >= above_the_run) continue;
+      const std::optional<std::string> text = read_small_file(place.path, most_log_bytes);
+      const std::optional<GateLog> log = text ? read_gate_log(*text) : std::nullopt;
+      if (!log) {
+        warn(problems_, Code::config_file_invalid, place.shown, "no lists of loads by expert");
+        continue;
+      }
+      if (expert_loads.files_count++ == 0) expert_loads.file = place.shown;
+      expert_loads.entries_count += log->entries_count;
+      if (expert_loads.loads.size() < log->loads.size()) expert_loads.loads.resize(log->loads.size());
+      for (std::size_t expert = 0; expert < log->loads.size(); ++expert)
+        expert_loads.loads[expert] += log->loads[expert];
+    }
+  }
+
   Companions found;
   BenchResult bench;
+  ExpertLoads expert_loads;
 
  private:
   /// Reads fitting files nearest first until one can be used.
@@ -198,13 +220,14 @@ bool content_is_toml(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::optional<std::string> read_small_file(const std::string& path) {
+std::optional<std::string> read_small_file(const std::string& path, std::int64_t longest_bytes) {
   std::error_code ec;
   if (!fs::is_regular_file(path, ec)) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
-  std::string text(static_cast<std::size_t>(most_bytes), '\0');
-  file.read(text.data(), most_bytes);
+  const auto size = static_cast<std::int64_t>(fs::file_size(path, ec));
+  std::string text(static_cast<std::size_t>(ec ? longest_bytes : std::min(size, longest_bytes)), '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) return std::nullopt;
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;
@@ -235,6 +258,7 @@ Workload find_workload(const FileTree& tree, const std::string& run, const Input
   if (!toml_named) finder.find_toml();
   finder.find_groups();
   finder.find_bench();
+  finder.sum_gate_logs();
   if (!config.megatron_args.empty()) {
     const bool inline_text = config.megatron_args.compare(0, 2, "--") == 0;
     const std::string text = inline_text ? config.megatron_args : read_named(config.megatron_args, "--megatron-args");
@@ -245,6 +269,7 @@ Workload find_workload(const FileTree& tree, const std::string& run, const Input
   }
   Workload workload = resolve_workload(finder.found, problems);
   workload.bench = finder.bench;
+  workload.expert_loads = finder.expert_loads;
   if (finder.found.card) workload.card_file = finder.found.card->workload.card_file;
   if (finder.found.toml) workload.training_config_file = finder.found.toml->workload.training_config_file;
   if (finder.found.megatron_groups) workload.group_file = finder.found.megatron_groups->workload.group_file;

@@ -14,12 +14,12 @@ namespace ccl {
 
 /// Looked at, nearest first: the run's folder, its sub-folders in natural order, the folders above it up to three
 /// above the trace folder. Names in order: <folder>/<folder>.yaml, workload_card*.yaml, trace_meta.yaml, any YAML or
-/// TOML whose content says so; above the trace folder only the exact names. Files that cannot be used are
+/// TOML whose content says so; above the trace folder only the exact names. Router logs: all of the run. Files that cannot be used are
 /// Code::card_invalid or config_file_invalid. Files the user named that do not exist: FatalError(bad_request).
 Workload find_workload(const FileTree& tree, const std::string& run, const InputConfig& config, std::int64_t world_size,
                        Problems& problems);
 
-/// A small text file, at most 4 MB of it; nothing if it cannot be read.
-std::optional<std::string> read_small_file(const std::string& path);
+/// The beginning of a text file; nothing if it cannot be read.
+std::optional<std::string> read_small_file(const std::string& path, std::int64_t longest_bytes = 4 << 20);
 
 }  // namespace ccl

@@ -60,9 +60,14 @@ void pass(Way& way, std::int32_t& value) {
   way(value);
 }
 template <class Way>
+void pass(Way& way, double& value) {
+  way(value);
+}
+template <class Way>
 void pass(Way& way, TraceFile& f) {
   way(f.path), way(f.shown), way(f.format), way(f.gzip), way(f.bytes), way(f.iteration), way(f.iteration_label);
   way(f.replica), way(f.rank_in_name), way(f.rank_by_option), way(f.host_in_name), way(f.owner);
+  pass_rows(way, f.readers);
 }
 template <class Way>
 void pass(Way& way, std::vector<std::int32_t>& ranks) {
@@ -94,6 +99,9 @@ void pass(Way& way, Workload& w) {
   BenchResult& b = w.bench;
   way(b.file), way(b.mean_ttft_s), way(b.median_ttft_s), way(b.mean_tpot_s), way(b.median_tpot_s);
   way(b.output_tokens_per_s), way(b.requests_per_s), way(b.mean_latency_s);
+  ExpertLoads& e = w.expert_loads;
+  way(e.file), way(e.files_count), way(e.entries_count);
+  pass_rows(way, e.loads);
   way(w.card_file), way(w.training_config_file), way(w.group_file);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "discover/find_companions.hpp"
+#include "discover/gate_log.hpp"
 #include "discover/host_map.hpp"
 #include "discover/names.hpp"
 #include "discover/natural_order.hpp"
@@ -137,7 +138,8 @@ class Sieve {
 
   void note_unknown(const FoundFile& file, const Sniffed& found) {
     ++others_[found.what];
-    if (found.what == "serving benchmark result") return;  // read as a companion
+    // Read as companions.
+    if (found.what == "serving benchmark result" || is_gate_log_name(file_name(file.shown))) return;
     if (found.what == "Nsight Systems report") {
       if (paths_.contains(export_of(file.path))) return;  // it has been exported already
       problems_.add(problem(Code::unknown_format, file.shown, "Nsight Systems report: " + export_advice(file.path) +

@@ -37,6 +37,13 @@ struct BenchResult {
   double output_tokens_per_s = mean_ttft_s, requests_per_s = mean_ttft_s, mean_latency_s = mean_ttft_s;
 };
 
+/// What a router logged: tokens that went to each expert, summed over steps, layers and files.
+struct ExpertLoads {
+  std::string file;           // the first, relative to the trace folder; empty = there is none
+  std::vector<double> loads;  // by expert
+  std::int64_t files_count = 0, entries_count = 0;
+};
+
 struct Workload {
   Mesh mesh;
   Sourced<std::string> model, phase, precision, framework, pipeline_schedule, gpu_model;
@@ -49,6 +56,7 @@ struct Workload {
   Sourced<double> scale_out_bytes_per_s, scale_up_bytes_per_s;  // one way
   std::vector<std::vector<std::int32_t>> megatron_tp, megatron_pp, megatron_dp, megatron_ep, megatron_model;
   BenchResult bench;
+  ExpertLoads expert_loads;
   std::string card_file, training_config_file, group_file;  // relative to the trace folder; empty = none
 };
 

@@ -34,6 +34,9 @@ void RankFacts::pack(ByteWriter& out) const {
     out.value(step.end_ns);
     out.value(step.source);
     out.array(step.devices);
+    out.value(step.work_start_ns);
+    out.value(step.work_end_ns);
+    out.value(step.work_by_phases);
   }
 }
 
@@ -68,6 +71,9 @@ RankFacts RankFacts::unpack(ByteReader& in) {
     step.end_ns = in.value<std::int64_t>();
     step.source = in.value<StepSource>();
     step.devices = in.array<DeviceWindow>();
+    step.work_start_ns = in.value<std::int64_t>();
+    step.work_end_ns = in.value<std::int64_t>();
+    step.work_by_phases = in.value<bool>();
   }
   return f;
 }

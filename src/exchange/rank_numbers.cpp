@@ -217,7 +217,8 @@ const TraceFile& file_of(const RankFacts& facts, const Input& input) {
 void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const Config& config, Ranks& ranks,
                          Problems& problems) {
   std::sort(facts.begin(), facts.end(), [](const RankFacts& a, const RankFacts& b) {
-    return std::tie(a.file, a.rank, a.local, a.worker) < std::tie(b.file, b.rank, b.local, b.worker);
+    return std::tie(a.file, a.rank, a.devices, a.fingerprint, a.local, a.worker) <
+           std::tie(b.file, b.rank, b.devices, b.fingerprint, b.local, b.worker);
   });
   drop_second_profiler(facts, input, config.input.rank_from_name, ranks, problems);
   ranks.world_size = vote_world_size(facts);

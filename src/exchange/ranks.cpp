@@ -1,6 +1,7 @@
 #include "exchange/ranks.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "exchange/rank_rules.hpp"
@@ -128,13 +129,21 @@ Ranks agree_on_ranks(const std::vector<RankFacts>& mine, const Input& input, con
   out.value<std::uint64_t>(mine.size());
   for (const RankFacts& facts : mine) facts.pack(out);
   std::vector<RankFacts> all;
+  // A file that several workers read lost what each of them lost.
+  std::map<std::int32_t, std::map<std::int32_t, std::int64_t>> lost;  // by file and worker
   const std::vector<Bytes> parts = comm.gather_all(out.take());
   for (std::size_t worker = 0; worker < parts.size(); ++worker) {
     ByteReader in(parts[worker]);
     for (auto left = in.value<std::uint64_t>(); left > 0; --left) {
       all.push_back(RankFacts::unpack(in));
       all.back().worker = static_cast<std::int32_t>(worker);
+      lost[all.back().file][all.back().worker] = all.back().lost_events_count;
     }
+  }
+  for (RankFacts& facts : all) {
+    if (lost[facts.file].size() < 2) continue;
+    facts.lost_events_count = 0;
+    for (const auto& [worker, count] : lost[facts.file]) facts.lost_events_count += count;
   }
   Problems elsewhere;
   return resolve_ranks(std::move(all), input, config, comm.is_first() ? problems : elsewhere);

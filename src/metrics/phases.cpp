@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "core/intervals.hpp"
+
 namespace ccl {
 namespace {
 
@@ -139,6 +141,31 @@ TracePhases trace_phases(const RankTrace& trace, const LaunchContext& context, c
       out.by_event[i] = Phase::grad_clip;
   }
   return out;
+}
+
+void mark_work(RankTrace& trace, const TracePhases& phases) {
+  const EventTable& events = trace.events;
+  struct Work {
+    Interval phases{INT64_MAX, INT64_MIN}, any{INT64_MAX, INT64_MIN};
+  };
+  std::vector<Work> found(trace.steps.size());
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events.kind[i] != EventKind::compute || events.step[i] < 0) continue;
+    Work& work = found[static_cast<std::size_t>(events.step[i])];
+    work.any.start_ns = std::min(work.any.start_ns, events.start_ns[i]);
+    work.any.end_ns = std::max(work.any.end_ns, events.end_ns(i));
+    if (!phases.known) continue;
+    if (phases.by_event[i] == Phase::forward) work.phases.start_ns = std::min(work.phases.start_ns, events.start_ns[i]);
+    if (phases.by_event[i] == Phase::backward) work.phases.end_ns = std::max(work.phases.end_ns, events.end_ns(i));
+  }
+  for (std::size_t s = 0; s < found.size(); ++s) {
+    Step& step = trace.steps[s];
+    step.work_by_phases = found[s].phases.start_ns < found[s].phases.end_ns;
+    const Interval window = step.work_by_phases ? found[s].phases : found[s].any;
+    if (window.start_ns >= window.end_ns) continue;
+    step.work_start_ns = window.start_ns;
+    step.work_end_ns = window.end_ns;
+  }
 }
 
 }  // namespace ccl

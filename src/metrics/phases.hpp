@@ -40,4 +40,7 @@ struct TracePhases {
 /// gradient clipping; after it: other. Launch-less events are other.
 TracePhases trace_phases(const RankTrace& trace, const LaunchContext& context, const SliceRules& rules);
 
+/// Sets Step::work_start_ns, work_end_ns and work_by_phases.
+void mark_work(RankTrace& trace, const TracePhases& phases);
+
 }  // namespace ccl

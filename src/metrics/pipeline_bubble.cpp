@@ -2,7 +2,8 @@
 // Definition (decisions, Bubble; metric-definitions 3.5): P = window of the pipeline in a step, common to its ranks on
 // the corrected clock; bubble(r) = len(P) − len((K ∪ C_nonPP ∪ M) ∩ P), so waiting inside a pipeline kernel is bubble;
 // pp_wait = the part of it with a pipeline kernel, idle = the rest. ratio = Σ bubble / (stages · len(P)).
-// P is the hull of the ranks' GPU windows (window_by_compute): forward and backward are not told apart here.
+// P = from the first start of a forward to the last end of a backward compute kernel of any of its ranks; where a rank
+// does not tell its phases apart, from the first to the last compute kernel of all (window_by_compute).
 // Merge: keys are disjoint. Headline: the ratio; absent if the clock residual exceeds 1 % of P.
 #include <cmath>
 #include <map>
@@ -23,16 +24,17 @@ struct PipelineBubble {
             .unit = "% of the pipeline's time",
             .question = "How much of a pipeline's time do its stages have nothing to do?",
             .definition = "Sum over stages of the time without compute, copies or communication other than the "
-                          "pipeline's own / (stages x window); the window spans the pipeline's ranks in the step on the "
-                          "corrected clock. Ideal of 1F1B and GPipe: (p - 1) / (v m + p - 1).",
+                          "pipeline's own / (stages x window); the window goes from the first forward to the last "
+                          "backward kernel of the pipeline's ranks in the step, on the corrected clock. Ideal of 1F1B and GPipe: (p - 1) / (v m + p - 1).",
             .needs = "pipeline parallelism (a process group of it, or a mesh with pp above 1)",
             .section = PageSection::overlap,
             .aliases = {},
-            .wants = {},
+            .wants = {.annotations = true, .cpu_ops = true, .python = true},
             .needs_matching = true,
             .needs_records = true,
             .needs_segments = true,
-            .purpose = Purpose::training};
+            .purpose = Purpose::training,
+            .needs_work_windows = true};
   }
 
   struct Row {
@@ -54,7 +56,7 @@ struct PipelineBubble {
       all.push_back(column("bubble_ns", &Row::bubble_ns, "ns", "window without compute, copies or other communication"));
       all.push_back(column("pp_wait_ns", &Row::pp_wait_ns, "ns", "part of the bubble inside pipeline kernels"));
       all.push_back(integer_column<Row>("idle_ns", "ns", "bubble_ns - pp_wait_ns", {}, [](const Row& row) { return row.bubble_ns - row.pp_wait_ns; }));
-      all.push_back(column("window_by_compute", &Row::window_by_compute, "", "the window is the hull of the GPU windows"));
+      all.push_back(column("window_by_compute", &Row::window_by_compute, "", "1 = a rank does not tell forward from backward: from first to last compute kernel"));
       all.push_back(derived<Row>("bubble_ratio", "", "bubble_ns / window_ns", [](const Row& row) {
         return ratio(static_cast<double>(row.bubble_ns), static_cast<double>(row.window_ns));
       }));
@@ -69,8 +71,7 @@ struct PipelineBubble {
     if (!place.known() || rank.segments.empty()) return;
     const Busy busy = busy_of(rank, context.groups);
     for (const Step& step : entry.facts.steps) {
-      const Interval own = gpu_window(step);
-      if (own.length_ns() <= 0) continue;
+      if (step.work_start_ns == absent_ns) continue;
       Row row;
       row.step = {entry.iteration, step.number + entry.step_shift};
       row.rank = entry.rank;
@@ -78,9 +79,10 @@ struct PipelineBubble {
       row.stage = place.stage;
       row.stages_count = static_cast<std::int32_t>(place.members.size());
       row.pipeline = place.members.front();
-      const Interval common = common_window(entry, row.step.step, place, context, row.stages_seen_count);
+      const Interval common = common_window(row, place, context);
+      if (common.length_ns() <= 0) continue;
       // One shift for the whole step keeps the window's length the same on all ranks.
-      const std::int64_t shift = context.clock.corrected(entry.host_index, own.start_ns) - own.start_ns;
+      const std::int64_t shift = context.clock.corrected(entry.host_index, step.work_start_ns) - step.work_start_ns;
       const Interval window{common.start_ns - shift, common.end_ns - shift};
       const Intervals working = clip(busy.working, window);
       row.window_ns = window.length_ns();
@@ -120,7 +122,8 @@ struct PipelineBubble {
     std::string line = percent(pooled.value) + " of the pipeline's time" + span_over_ranks(pooled) + "; " +
                        percent(wait.value) + " waiting in pipeline kernels";
     if (!std::isnan(ideal)) line += "; ideal of " + context.workload.pipeline_schedule.value.value_or("1F1B") + " " + percent(ideal);
-    line += "; window by first to last kernel";
+    const bool by_compute = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.window_by_compute; });
+    if (by_compute) line += "; window from first to last compute kernel: phases are not told apart";
     if (missing > 0) {
       out.status = Status::partial;
       out.reason = "stages are missing: the window may be too short";
@@ -151,21 +154,28 @@ struct PipelineBubble {
     return {unite(unite(all.compute, all.memory), other), pipeline};
   }
 
-  // Corrected clock; over the stages that have this step.
-  static Interval common_window(const RankEntry& entry, std::int64_t number, const PipelineStage& place,
-                                const ClosingContext& context, std::int32_t& seen) {
-    Interval out{INT64_MAX, INT64_MIN};
+  /// On the corrected clock, over the stages that have this step; fills what the row says of it.
+  static Interval common_window(Row& row, const PipelineStage& place, const ClosingContext& context) {
+    std::vector<std::pair<std::int32_t, const Step*>> seen;  // host, step
+    row.window_by_compute = false;
     for (const std::int32_t member : place.members) {
-      const std::int32_t at = context.ranks.find(entry.iteration, entry.replica, RankId(member));
+      const std::int32_t at = context.ranks.find(row.step.iteration, row.replica, RankId(member));
       if (at < 0) continue;
       const RankEntry& other = context.ranks.entries[static_cast<std::size_t>(at)];
       const auto& steps = other.facts.steps;
-      const auto step = std::find_if(steps.begin(), steps.end(), [&](const Step& s) { return s.number + other.step_shift == number; });
-      const Interval window = step == steps.end() ? Interval() : gpu_window(*step);
-      if (window.length_ns() <= 0 || (!other.takes_part && &other != &entry)) continue;
-      ++seen;
-      out.start_ns = std::min(out.start_ns, context.clock.corrected(other.host_index, window.start_ns));
-      out.end_ns = std::max(out.end_ns, context.clock.corrected(other.host_index, window.end_ns));
+      const auto step = std::find_if(steps.begin(), steps.end(), [&](const Step& s) {
+        return s.number + other.step_shift == row.step.step;
+      });
+      if (step == steps.end() || step->work_start_ns == absent_ns) continue;
+      if (!other.takes_part && other.rank != row.rank) continue;
+      seen.emplace_back(other.host_index, &*step);
+      row.window_by_compute = row.window_by_compute || !step->work_by_phases;
+    }
+    row.stages_seen_count = static_cast<std::int32_t>(seen.size());
+    Interval out{INT64_MAX, INT64_MIN};
+    for (const auto& [host, step] : seen) {
+      out.start_ns = std::min(out.start_ns, context.clock.corrected(host, step->work_start_ns));
+      out.end_ns = std::max(out.end_ns, context.clock.corrected(host, step->work_end_ns));
     }
     return out;
   }

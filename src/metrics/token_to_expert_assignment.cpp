@@ -1,7 +1,8 @@
 // token_to_expert_assignment: how evenly tokens are spread over the ranks of an expert-parallel group.
 // Definition: the In split sizes of all_to_allv are rows, one per token, so split_j = tokens sent to member j
 // (metric-definitions 4; decisions, Bytes). A call whose splits are those of an earlier one with In and Out exchanged
-// brings the tokens back and is left out. Load of a member = what it gets from all senders of a step.
+// brings the tokens back and is left out. Load of a member = what it gets from all senders of a step. Beside it the
+// loads of single experts where the router logged them (gate_logs_*.json, moe_assignments*.json).
 // Merge: equal keys add. Headline: Σ largest load / Σ mean load over groups and steps. Lists of all_to_all are sizes in
 // elements, not tokens, and are not used.
 #include <cmath>
@@ -22,8 +23,10 @@ struct TokenToExpertAssignment {
             .definition =
                 "Largest over mean load of the members of an expert-parallel group, pooled over groups and steps; load "
                 "= tokens sent to the member, from the In split sizes of all_to_allv (calls that bring tokens back "
-                "left out). Beside it the entropy of the load / ln(members). Ranks, not single experts.",
-            .needs = "all_to_allv kernels with split sizes of at most 30 members",
+                "left out). Beside it the entropy of the load / ln(members). From logs of the router the same of single "
+                "experts, over all their steps.",
+            .needs = "all_to_allv kernels with split sizes of at most 30 members, or the router's gate_logs_*.json or "
+                     "moe_assignments*.json among the traces",
             .section = PageSection::further,
             .aliases = {},
             .wants = {},
@@ -158,7 +161,9 @@ struct TokenToExpertAssignment {
                       decimals(normalised_entropy(loads, sum)) + " of 1, " + std::to_string(rows[first].senders_count) +
                       " senders seen");
     }
+    const bool logged = report_experts(context.workload.expert_loads, out);
     if (weight <= 0) {
+      if (logged) return;
       if (cut > 0) return out.absent("the profiler cut every split list of all_to_allv at 30 members");
       return out.not_applicable("no all_to_allv with split sizes in a step: no tokens go to experts");
     }
@@ -173,6 +178,38 @@ struct TokenToExpertAssignment {
   }
 
  private:
+  struct Expert {
+    std::int32_t expert = 0;
+    double tokens_count = 0, share = 0;
+  };
+  /// False where nothing was logged.
+  static bool report_experts(const ExpertLoads& logged, Report& out) {
+    const double sum = mean(logged.loads) * static_cast<double>(logged.loads.size());
+    if (logged.loads.size() < 2 || !(sum > 0)) return false;
+    const auto [least, most] = std::minmax_element(logged.loads.begin(), logged.loads.end());
+    const double average = mean(logged.loads), entropy = normalised_entropy(logged.loads, sum);
+    double squares = 0;
+    for (const double load : logged.loads) squares += (load - average) * (load - average);
+    const double deviation = std::sqrt(squares / static_cast<double>(logged.loads.size()));
+    out.value("expert_load_max_over_mean_ratio", *most / average, "largest / mean load of an expert, as logged");
+    out.value("expert_load_max_over_min_ratio", *least > 0 ? *most / *least : std::nan(""), "largest / smallest");
+    out.value("expert_load_entropy_ratio", entropy, "entropy of the experts' loads / ln(experts)");
+    out.value("expert_load_cv_ratio", deviation / average, "standard deviation / mean, over all experts");
+    std::vector<Expert> rows;
+    for (std::size_t i = 0; i < logged.loads.size(); ++i)
+      rows.push_back({static_cast<std::int32_t>(i), logged.loads[i], logged.loads[i] / sum});
+    std::vector<ColumnSpec<Expert>> columns;
+    columns.push_back(column("expert", &Expert::expert, "", "number of the expert"));
+    columns.push_back(column("tokens_count", &Expert::tokens_count, "", "tokens that the router gave it, as logged"));
+    columns.push_back(column("share_ratio", &Expert::share, "", "of all"));
+    out.extra_tables.push_back(make_table("by_expert", "load of each expert in the router's logs", columns, rows));
+    add_line(out.page, "experts",
+             "expert " + std::to_string(most - logged.loads.begin()) + " of " + std::to_string(rows.size()) + " gets " +
+                 decimals(*most / average) + " times the mean; entropy " + decimals(entropy) + " of 1 (" +
+                 std::to_string(logged.files_count) + " gate log" + (logged.files_count == 1 ? "" : "s") + ", from " +
+                 logged.file + ")");
+    return true;
+  }
   static bool brings_back(const RankTrace& trace, const Collective& sent, const Collective& back) {
     if (sent.splits_count != back.out_splits_count || sent.out_splits_count != back.splits_count) return false;
     const auto at = [&](std::uint32_t row) { return trace.splits.begin() + row; };

@@ -118,7 +118,12 @@ struct TrainingPhases {
         line += (line.empty() ? "" : ", ") + (name == "grad_clip" ? "gradient clipping" : name) + " " +
                 percent(pooled.value);
     }
-    add_line(out.page, "phases", line + " of the step period (GPU)");
+    line += " of the step period (GPU)";
+    // Where nothing in the trace marks it, a forward that is run again lies in the backward's slices.
+    const auto recomputed = [](const Row& row) { return row.union_ns[static_cast<std::size_t>(Phase::recompute)] > 0; };
+    if (std::none_of(rows.begin(), rows.end(), recomputed))
+      line += "; recomputation, if there is any, is not marked and counts as backward";
+    add_line(out.page, "phases", line);
     std::vector<std::string> lines;
     for (const ByPhase& row : tables.of<ByPhase>())
       lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +

@@ -41,8 +41,14 @@ NsysBuild::NsysBuild(const TraceFile& file, const ReadOptions& options, Problems
   string(graph_name, "CUDA graph");
 }
 
-void NsysBuild::string(std::int64_t id, std::string_view text) { strings_.emplace(id, cleaned(text)); }
-void NsysBuild::session(std::int64_t utc_epoch_ns) { epoch_ns_ = utc_epoch_ns; }
+void NsysBuild::string(std::int64_t id, std::string_view text) {
+  strings_.emplace(id, cleaned(text));
+  if (text.find("Synchronize") != std::string_view::npos) synchronising_.insert(id);
+}
+void NsysBuild::session(std::int64_t utc_epoch_ns, std::int64_t system_clock_ns) {
+  epoch_ns_ = utc_epoch_ns;
+  system_clock_ns_ = system_clock_ns;
+}
 void NsysBuild::times_are_normalised() { normalised_ = true; }
 void NsysBuild::host(std::string_view name) { host_ = cleaned(name); }
 void NsysBuild::lost(std::int64_t rows) { lost_rows_ += rows; }
@@ -57,13 +63,31 @@ void NsysBuild::gpu_description(std::string_view name, std::int64_t memory_bytes
 }
 
 NsysBuild::Process& NsysBuild::process(std::uint64_t key) {
-  if (key == 0) processless_ = true;
-  return processes_[key];
+  if (last_process_ == nullptr || key != last_key_) last_process_ = &processes_[key];
+  last_key_ = key;
+  return *last_process_;
+}
+
+void NsysBuild::share(const std::map<std::uint64_t, std::int32_t>& all, FilePart part) {
+  speaks_ = part.number == 0;
+  std::vector<std::pair<std::int32_t, std::uint64_t>> ordered;
+  // Rows that name no process are the file's own, as is what they are of.
+  for (const auto& [process, device] : all)
+    if (process != 0)
+      ordered.emplace_back(device, process);
+    else if (!speaks_)
+      others_.insert({process, device});
+  std::sort(ordered.begin(), ordered.end());
+  for (std::size_t i = 0; i < ordered.size(); ++i)
+    if (static_cast<int>(i % static_cast<std::size_t>(part.count)) != part.number) others_.insert({ordered[i].second, ordered[i].first});
 }
 
 std::uint32_t NsysBuild::thread(Process& process, std::uint64_t global_tid) {
+  if (global_tid == process.last_tid && !process.threads.empty()) return process.last_thread;
   const auto [found, added] =
       process.threads.emplace(global_tid, static_cast<std::uint32_t>(process.trace.threads.size()));
+  process.last_tid = global_tid;
+  process.last_thread = found->second;
   if (added) {
     const auto pid = std::to_string((global_tid >> 24) & 0xFFFFFF), tid = std::to_string(global_tid & 0xFFFFFF);
     process.trace.threads.push_back(pid + "/" + tid);
@@ -76,7 +100,8 @@ void NsysBuild::gpu(const NsysGpuRow& row) {
     problems_.add({.code = Code::negative_duration, .file = file_.shown});
     return;
   }
-  RankTrace& trace = process(row.process).trace;
+  if (row.process == 0 && !process_column_) processless_ = true;
+  RankTrace& trace = process(processless_ ? 0 : row.process).trace;
   if (row.bytes >= 0 && options_.wants.memory_sizes)
     trace.memory_operations.push_back({static_cast<std::uint32_t>(trace.events.size()), row.bytes});
   // Until settle_shapes(): blocks and threads of a block; the GPU may be described later in the file.
@@ -100,14 +125,25 @@ void NsysBuild::call(const NsysCallRow& row) {
   const std::uint64_t key = processless_ ? 0 : process_of(row.thread);
   Process& owner = process(key);
   ++owner.trace.events_count;
+  if (options_.wants.runtime_calls) {
+    if (late_strings_) owner.calls.push_back(row);
+    if (!late_strings_ && synchronising_.contains(row.name)) add_synchronising(owner, row);
+  }
   if (row.correlation == 0) return;
   owner.launches.push_back({row.correlation, row.start_ns, thread(owner, row.thread)});
 }
 
 void NsysBuild::range(const NsysRangeRow& row) {
-  Process& owner = process(processless_ ? 0 : process_of(row.thread));
-  ++owner.trace.events_count;
-  constexpr std::int32_t push_pop = 59, start_end = 60;
+  const std::uint64_t key = processless_ ? 0 : process_of(row.thread);
+  Process& owner = process(key);
+  if (!others_.contains(key)) ++owner.trace.events_count;
+  constexpr std::int32_t thread_name = 39, push_pop = 59, start_end = 60;
+  constexpr std::string_view mpi_label = "MPI Rank ";
+  if (row.type == thread_name && row.text.starts_with(mpi_label)) {
+    std::int64_t rank = -1;
+    std::from_chars(row.text.data() + mpi_label.size(), row.text.data() + row.text.size(), rank);
+    mpi_ranks_.emplace_back(row.thread, rank);
+  }
   if (row.type != push_pop && row.type != start_end) return;
   Range range{row.start_ns, row.end_ns, thread(owner, row.thread), row.domain, row.text_id};
   // A file may hold negative ids, which mean nothing.
@@ -115,6 +151,15 @@ void NsysBuild::range(const NsysRangeRow& row) {
     range.text_id = -1 - static_cast<std::int64_t>(texts_.index(cleaned(row.text)));
   decode_payload(row, range);
   owner.ranges.push_back(range);
+}
+
+void NsysBuild::add_synchronising(Process& process, const NsysCallRow& call) {
+  if (call.end_ns < call.start_ns) return;
+  std::string_view name = strings_.at(call.name);
+  name = name.substr(0, name.rfind("_v"));  // cudaStreamSynchronize_v3020
+  RankTrace& trace = process.trace;
+  trace.slices.push_back({call.start_ns, call.end_ns, trace.strings.index(name), thread(process, call.thread),
+                          SliceKind::runtime, -1});
 }
 
 std::string_view NsysBuild::text_of(const Range& range) const {
@@ -147,40 +192,58 @@ void NsysBuild::join_launches(Process& process) {
   auto& launches = process.launches;
   process.trace.launches_count = static_cast<std::int64_t>(launches.size());
   // One launch may start many kernels (CUDA graphs); of several calls with one id the first is the launch.
-  std::sort(launches.begin(), launches.end(), [](const Launch& a, const Launch& b) {
+  const auto earlier = [](const Launch& a, const Launch& b) {
     return std::pair(a.correlation, a.start_ns) < std::pair(b.correlation, b.start_ns);
-  });
+  };
+  if (!std::is_sorted(launches.begin(), launches.end(), earlier)) std::sort(launches.begin(), launches.end(), earlier);
   EventTable& events = process.trace.events;
+  const auto before = [](const Launch& launch, std::int64_t id) { return launch.correlation < id; };
+  const auto* near = launches.begin();
   for (std::size_t i = 0; i < events.size(); ++i) {
     const std::int64_t wanted = events.correlation[i];
-    const auto* found = std::lower_bound(launches.begin(), launches.end(), wanted,
-                                         [](const Launch& launch, std::int64_t id) { return launch.correlation < id; });
+    // Most kernels come in the order of their launches: the next one is looked for a few rows on.
+    constexpr std::ptrdiff_t step = 8;
+    const bool ahead = near != launches.end() && near->correlation <= wanted;
+    const auto* until = ahead && launches.end() - near > step ? near + step : launches.end();
+    const bool close = ahead && (until == launches.end() || !before(*until, wanted));
+    const auto* found = close ? std::lower_bound(near, until, wanted, before)
+                              : std::lower_bound(launches.begin(), launches.end(), wanted, before);
+    near = found;
     if (wanted == 0 || found == launches.end() || found->correlation != wanted) continue;
     events.launch_ns[i] = found->start_ns;
     events.launch_thread[i] = found->thread;
   }
 }
 
-void NsysBuild::read_ranges(Process& process) {
-  RankTrace& trace = process.trace;
+void NsysBuild::read_identity(Process& process) {
   std::stable_sort(process.ranges.begin(), process.ranges.end(),
                    [](const Range& a, const Range& b) { return a.start_ns < b.start_ns; });
-  std::map<std::int64_t, Step> steps;
   for (const Range& range : process.ranges) {
     const std::string_view text = text_of(range);
     if (const std::int32_t rank = labelled(text, "rank="); rank >= 0 && process.labelled_rank < 0) {
       process.labelled_rank = rank;
       if (const std::int32_t world = labelled(text, "world_size="); world > 0) process.labelled_world = world;
     }
+    if (text.starts_with("ncclComm")) take_seat(process, range);
+  }
+}
+
+void NsysBuild::read_ranges(Process& process) {
+  RankTrace& trace = process.trace;
+  for (const NsysCallRow& call : process.calls)
+    if (synchronising_.contains(call.name)) add_synchronising(process, call);
+  std::map<std::int64_t, Step> steps;
+  for (const Range& range : process.ranges) {
+    const std::string_view text = text_of(range);
     if (range.end_ns == absent_ns) continue;
     const std::int64_t number = step_number_in_range(text);
     if (number >= 0)
-      steps.emplace(number, Step{number, range.start_ns, range.end_ns, StepSource::marker, {}});
+      steps.emplace(number, Step{.number = number, .start_ns = range.start_ns, .end_ns = range.end_ns, .devices = {}});
     // NCCL's own calls are read by add_collectives(); as annotations they would look like repeated parts of a model.
     if (text.starts_with("nccl") && !text.starts_with("nccl:")) continue;
     const bool wanted = options_.wants.annotations || options_.classifier->keeps_slice(text);
     if (wanted || number >= 0)
-      trace.slices.push_back({range.start_ns, range.end_ns, trace.strings.index(range_name(text)), range.thread,
+      trace.slices.push_back({range.start_ns, range.end_ns, trace.strings.index(slice_name(text)), range.thread,
                               SliceKind::user_annotation, sequence_in_range(text)});
   }
   for (const auto& [number, step] : steps) trace.steps.push_back(step);
@@ -230,7 +293,7 @@ void NsysBuild::repeat_backward(Process& process) {
   std::sort(launches.begin(), launches.end());
   std::vector<CpuSlice> added;
   for (const CpuSlice& slice : trace.slices) {
-    if (slice.kind == SliceKind::other) continue;
+    if (slice.kind == SliceKind::other || slice.kind == SliceKind::runtime) continue;
     if (options_.classifier->slice_rule(trace.strings.text(slice.name)) != "backward") continue;
     std::set<std::uint32_t> threads;
     for (auto at = std::lower_bound(launches.begin(), launches.end(), std::pair(slice.start_ns, std::uint32_t{0}));
@@ -245,26 +308,32 @@ void NsysBuild::repeat_backward(Process& process) {
 }
 
 void NsysBuild::build(const TraceSink& sink) {
+  for (const auto& [key, device] : others_) process(key).lowest_device = device;
   name_mpi_ranks();
-  std::vector<Process*> ordered;
+  std::vector<Process*> ordered, own;
   for (auto& [key, owner] : processes_) {
-    if (owner.trace.events.size() == 0) continue;
+    const bool elsewhere = others_.contains(key);
+    if (owner.trace.events.size() == 0 && !elsewhere) continue;
+    read_identity(owner);
+    ordered.push_back(&owner);
+    if (elsewhere) continue;
     resolve_names(owner);
     join_launches(owner);
     read_ranges(owner);
     add_collectives(owner);
-    ordered.push_back(&owner);
+    own.push_back(&owner);
+    const auto lower = [](const Lane& a, const Lane& b) { return a.device < b.device; };
+    owner.lowest_device = std::min_element(owner.trace.lanes.begin(), owner.trace.lanes.end(), lower)->device;
   }
-  std::stable_sort(ordered.begin(), ordered.end(), [](const Process* a, const Process* b) {
-    const auto first_device = [](const Process* p) { return p->trace.lanes.front().device; };
-    return first_device(a) < first_device(b);
-  });
-  if (ordered.empty()) problems_.add({.code = Code::no_gpu_events, .file = file_.shown});
+  const auto by_device = [](const Process* a, const Process* b) { return a->lowest_device < b->lowest_device; };
+  std::stable_sort(ordered.begin(), ordered.end(), by_device);
+  std::stable_sort(own.begin(), own.end(), by_device);
+  if (ordered.empty() && speaks_) problems_.add({.code = Code::no_gpu_events, .file = file_.shown});
   assign_ranks(ordered);
-  place_members(ordered);
+  place_members(ordered, own);
   for (auto& [key, owner] : processes_)
     if (!samples_.empty()) add_counters(key, owner);
-  for (Process* owner : ordered) hand_over(*owner, sink);
+  for (Process* owner : own) hand_over(*owner, sink);
 }
 
 void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
@@ -280,7 +349,10 @@ void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
   trace.lost_events_count = lost_rows_;
   trace.events_count += static_cast<std::int64_t>(trace.events.size());
   settle_shapes(trace);
-  const std::int64_t epoch_ns = normalised_ ? 0 : epoch_ns_;
+  std::int64_t epoch_ns = normalised_ ? 0 : epoch_ns_;
+  if (!normalised_ && options_.communicators != nullptr)
+    if (const auto at = options_.communicators->epochs.find(file_.shown); at != options_.communicators->epochs.end())
+      epoch_ns = at->second;
   const auto shift = [epoch_ns](std::int64_t& t) { t += t == absent_ns ? 0 : epoch_ns; };
   for (std::int64_t& t : trace.events.start_ns) shift(t);
   for (std::int64_t& t : trace.events.launch_ns) shift(t);

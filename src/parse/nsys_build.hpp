@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "core/problems.hpp"
 #include "core/tables.hpp"
 #include "discover/discover.hpp"
+#include "parse/nsys_survey.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
@@ -62,6 +64,8 @@ class NsysBuild {
   NsysBuild(const TraceFile& file, const ReadOptions& options, Problems& problems);
 
   void string(std::int64_t id, std::string_view text);
+  /// Strings may come after the rows that use them.
+  void strings_come_in_any_order() { late_strings_ = true; }
   void gpu(const NsysGpuRow& row);
   void call(const NsysCallRow& row);
   /// Device memory taken (above 0) or given back by a process.
@@ -69,8 +73,20 @@ class NsysBuild {
   void range(const NsysRangeRow& row);
   void payload_field(NsysPayloadField field);
   void thread_name(std::uint64_t thread, std::int64_t name);
-  /// Wall clock of event time 0.
-  void session(std::int64_t utc_epoch_ns);
+  void mpi_rank(std::uint64_t thread, std::int64_t rank);
+  /// Event time 0 by the wall clock and by the host's clock since boot; −1 = not told.
+  void session(std::int64_t utc_epoch_ns, std::int64_t system_clock_ns);
+  /// Of the processes with GPU work in the file, with their lowest devices, one part is wanted, in the order of devices;
+  /// part 0 has all other processes too. The others' rows may be given where they name ranks or communicators.
+  void share(const std::map<std::uint64_t, std::int32_t>& all, FilePart part);
+  bool owns_thread(std::uint64_t global_tid) const { return processless_ || !others_.contains(global_tid >> 24); }
+  /// The table of kernels names no process: all of the file is one.
+  void processes_are_unknown() { processless_ = true; }
+  void processes_are_known() { process_column_ = true; }
+  /// Instead of build(), after nothing but names and ranges: the session, and the seats of processes whose ranks are
+  /// told.
+  NsysSurvey survey();
+
   /// The export has wall clock times already.
   void times_are_normalised();
   void host(std::string_view name);
@@ -109,9 +125,13 @@ class NsysBuild {
   };
   struct Process {
     RankTrace trace;
+    std::int32_t lowest_device = 0;
     Column<Launch> launches;
     std::vector<Range> ranges;
+    std::vector<NsysCallRow> calls;  // whose names are not known yet
     std::map<std::uint64_t, std::uint32_t> threads;
+    std::uint64_t last_tid = 0;
+    std::uint32_t last_thread = 0;
     std::int32_t labelled_rank = -1, mpi_rank = -1;
     std::int64_t labelled_world = -1;
     std::map<std::uint64_t, Seat> seats;              // by communicator
@@ -133,10 +153,13 @@ class NsysBuild {
   void add_call(Process& process, Collective& into, const Range& call);
   void settle_exchange(Process& process, Collective& into, const std::vector<const Range*>& calls);
   void name_mpi_ranks();
+  void read_identity(Process& process);
+  void add_synchronising(Process& process, const NsysCallRow& call);
   static Seat largest_seat(const Process& process);
   static bool largest_communicators_differ(const std::vector<Process*>& ordered);
   void assign_ranks(std::vector<Process*>& ordered);
-  void place_members(const std::vector<Process*>& ordered);
+  void place_members(const std::vector<Process*>& ordered, const std::vector<Process*>& own);
+  static void take_seat(Process& process, const Range& range);
   void settle_shapes(RankTrace& trace) const;
   void add_counters(std::uint64_t key, Process& process) const;
   void hand_over(Process& process, const TraceSink& sink);
@@ -145,10 +168,15 @@ class NsysBuild {
   const ReadOptions& options_;
   Problems& problems_;
   std::map<std::uint64_t, Process> processes_;
+  // Neighbouring rows are of one process and thread more often than not.
+  std::uint64_t last_key_ = 0;
+  Process* last_process_ = nullptr;
   std::unordered_map<std::int64_t, std::string> strings_;
+  std::set<std::int64_t> synchronising_;  // ids of calls that wait for the GPU
+  bool late_strings_ = false;
   StringTable texts_;                 // texts written into rows themselves, copies and sets
   std::vector<NsysPayloadField> payload_fields_;
-  std::vector<std::pair<std::uint64_t, std::int64_t>> thread_names_;
+  std::vector<std::pair<std::uint64_t, std::int64_t>> thread_names_, mpi_ranks_;
   struct Sample {
     std::int64_t time_ns, type, metric;
     std::int32_t percent;
@@ -156,14 +184,16 @@ class NsysBuild {
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> counter_names_;
   std::vector<Sample> samples_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ordinals_;  // (GPU id, pid or −1)
-  std::int64_t epoch_ns_ = 0;
+  std::int64_t epoch_ns_ = 0, system_clock_ns_ = -1;
   bool normalised_ = false;
   std::string host_, gpu_name_;
   std::int64_t gpu_memory_bytes_ = -1, sm_count_ = -1;
   std::int32_t gpus_ = 0;
   std::map<std::string, std::int64_t> environment_;
   std::int64_t lost_rows_ = 0;
-  bool processless_ = false;
+  bool processless_ = false, process_column_ = false;
+  std::map<std::uint64_t, std::int32_t> others_;  // processes with GPU work that other readers have, lowest device
+  bool speaks_ = true;                            // for the file as a whole
 };
 
 }  // namespace ccl

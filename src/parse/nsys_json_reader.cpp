@@ -78,6 +78,7 @@ void NsysJsonReader::read(const TraceFile& file, const ReadOptions& options, Pro
   const auto window = static_cast<std::size_t>(std::max<std::int64_t>(options.window_bytes, 64));
   const std::unique_ptr<ByteSource> source = open_source(file.path, window, memory_, options.inflate_limit);
   NsysBuild build(file, options, problems);
+  build.strings_come_in_any_order();
   Lines lines(build, file, problems);
   std::size_t keep = 0;
   std::int64_t reported = 0;

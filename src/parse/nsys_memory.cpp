@@ -8,7 +8,7 @@ namespace ccl {
 
 void NsysBuild::memory(std::uint64_t process_key, std::int32_t device, std::int64_t time_ns,
                        std::int64_t change_bytes) {
-  process(process_key).trace.memory_usage.push_back({time_ns, -1, change_bytes, device});
+  process(processless_ ? 0 : process_key).trace.memory_usage.push_back({time_ns, -1, change_bytes, device});
 }
 
 /// Changes -> what is taken after each of them, in order of time.

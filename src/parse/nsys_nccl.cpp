@@ -149,6 +149,12 @@ void NsysBuild::settle_exchange(Process& process, Collective& into, const std::v
   into.splits_count = into.out_splits_count = static_cast<std::uint32_t>(sent.size());
 }
 
+void NsysBuild::take_seat(Process& process, const Range& range) {
+  if (range.comm_size > 0 && range.comm_size <= largest_group && range.comm_rank >= 0 &&
+      range.comm_rank < range.comm_size && range.communicator != 0)
+    process.seats[range.communicator] = {range.comm_rank, range.comm_size};
+}
+
 void NsysBuild::add_collectives(Process& process) {
   RankTrace& trace = process.trace;
   struct Scope {
@@ -161,9 +167,6 @@ void NsysBuild::add_collectives(Process& process) {
   std::map<std::uint32_t, std::pair<int, std::vector<const Range*>>> open_groups;  // by thread: depth, calls
   for (const Range& range : process.ranges) {
     const std::string_view text = text_of(range);
-    if (range.comm_size > 0 && range.comm_size <= largest_group && range.comm_rank >= 0 &&
-        range.comm_rank < range.comm_size && range.communicator != 0)
-      process.seats[range.communicator] = {range.comm_rank, range.comm_size};
     if (!text.starts_with("nccl") || text.starts_with("nccl:") || text.starts_with("ncclComm") ||
         range.end_ns == absent_ns)
       continue;

@@ -22,7 +22,12 @@ void NsysBuild::environment(std::string_view assignment) {
     environment_.emplace(name, number);
 }
 
+void NsysBuild::mpi_rank(std::uint64_t thread, std::int64_t rank) { mpi_ranks_.emplace_back(thread, rank); }
+
 void NsysBuild::name_mpi_ranks() {
+  for (const auto& [global_tid, rank] : mpi_ranks_)
+    if (const auto owner = processes_.find(global_tid >> 24); owner != processes_.end() && rank >= 0 && rank <= INT32_MAX)
+      owner->second.mpi_rank = static_cast<std::int32_t>(rank);
   for (const auto& [global_tid, name] : thread_names_) {
     const auto found = strings_.find(name);
     const auto owner = processes_.find(global_tid >> 24);
@@ -64,10 +69,10 @@ void NsysBuild::assign_ranks(std::vector<Process*>& ordered) {
     }
     trace.world_size = owner.labelled_world > 0 ? owner.labelled_world : seat.size > 1 ? seat.size : world;
   }
-  if (guessed)
+  if (guessed && speaks_)
     problems_.add({.code = Code::rank_guessed, .file = file_.shown,
                    .detail = "ranks by device order of " + std::to_string(ordered.size()) + " processes"});
-  if (processless_ && !ordered.empty())
+  if (processless_ && !ordered.empty() && speaks_)
     problems_.add({.code = Code::rank_guessed, .file = file_.shown,
                    .detail = "its tables have no process column: all of it counts as one rank"});
 }
@@ -87,19 +92,46 @@ bool NsysBuild::largest_communicators_differ(const std::vector<Process*>& ordere
                      [&](const Process* p) { return places.insert(largest_seat(*p).place).second; });
 }
 
-// Only the ranks of this file are known here; the rest of the members comes when all ranks have been read.
-void NsysBuild::place_members(const std::vector<Process*>& ordered) {
-  for (Process* owner : ordered)
+// What other exports say is added: a file of its own for each rank, or nodes, leave members unknown here.
+void NsysBuild::place_members(const std::vector<Process*>& ordered, const std::vector<Process*>& own) {
+  const Communicators::Run run{file_.iteration, file_.replica};
+  for (Process* owner : own)
     for (std::size_t g = 0; g < owner->group_communicators.size(); ++g) {
-      const auto own = owner->seats.find(owner->group_communicators[g]);
-      if (own == owner->seats.end()) continue;
+      const auto seat = owner->seats.find(owner->group_communicators[g]);
+      if (seat == owner->seats.end()) continue;
       ProcessGroup& group = owner->trace.groups[g];
-      group.place = own->second.place;
+      group.place = seat->second.place;
+      std::set<std::int32_t> placed;
       for (const Process* other : ordered) {
-        const auto seat = other->seats.find(own->first);
-        group.places.push_back({other->trace.rank.value, seat == other->seats.end() ? -1 : seat->second.place});
+        const auto its = other->seats.find(seat->first);
+        group.places.push_back({other->trace.rank.value, its == other->seats.end() ? -1 : its->second.place});
+        placed.insert(other->trace.rank.value);
       }
+      if (options_.communicators == nullptr) continue;
+      for (const RankPlace& known : options_.communicators->of(run, seat->first))
+        if (placed.insert(known.rank).second) group.places.push_back(known);
     }
+}
+
+NsysSurvey NsysBuild::survey() {
+  name_mpi_ranks();
+  std::vector<Process*> ordered;
+  for (auto& [key, owner] : processes_) {
+    read_identity(owner);
+    if (!owner.seats.empty()) ordered.push_back(&owner);
+  }
+  speaks_ = false;
+  assign_ranks(ordered);
+  NsysSurvey found;
+  if (!normalised_ && epoch_ns_ != 0) found.session = {host_, epoch_ns_, system_clock_ns_};
+  for (const Process* owner : ordered) {
+    // Ranks by the order of devices are not guessed here: which processes have devices is not known yet.
+    const bool told = owner->trace.rank.known() && owner->trace.rank_source != RankSource::device_order;
+    const std::int32_t rank = told ? owner->trace.rank.value : ordered.size() == 1 ? file_.rank_in_name : -1;
+    if (rank < 0) continue;
+    for (const auto& [communicator, seat] : owner->seats) found.seats.push_back({communicator, rank, seat.place});
+  }
+  return found;
 }
 
 }  // namespace ccl

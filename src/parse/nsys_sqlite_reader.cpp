@@ -2,6 +2,8 @@
 // node.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 
 #include "parse/nsys_tables.hpp"
 #include "parse/sqlite_rows.hpp"
@@ -34,40 +36,123 @@ std::string lacks(const SqliteFile& file) {
   return table + " lacks the column" + missing + " (schema version " + version + ")";
 }
 
+constexpr const char* names_a_rank =
+    R"(("text" LIKE 'ncclComm%' OR "text" LIKE '%rank=%'))";
+constexpr const char* names_a_rank_by_id =
+    R"(("text" LIKE 'ncclComm%' OR "text" LIKE '%rank=%' OR "textId" IN (SELECT "id" FROM "StringIds" WHERE
+        "value" LIKE 'ncclComm%' OR "value" LIKE '%rank=%')))";
+
+/// Condition for ranges that tell the rank of a process or its place in a communicator; "0" if none can.
+std::string names_ranks(const SqliteFile& file) {
+  const std::vector<std::string> columns = file.columns(file.table("NVTX_EVENTS"));
+  const auto has = [&](const char* name) { return std::find(columns.begin(), columns.end(), name) != columns.end(); };
+  const std::vector<std::string> strings = file.columns("StringIds");
+  if (!has("text")) return "0";
+  return has("textId") && strings.size() >= 2 ? names_a_rank_by_id : names_a_rank;
+}
+
+/// Whether the first kernel names its process.
+bool names_processes(const SqliteFile& file) {
+  constexpr std::array<std::string_view, 1> asked{"globalPid"};
+  const std::vector<std::string> columns = file.columns(file.table("CUPTI_ACTIVITY_KIND_KERNEL"));
+  if (std::find(columns.begin(), columns.end(), asked[0]) == columns.end()) return false;
+  for (SqliteRows rows(file, "CUPTI_ACTIVITY_KIND_KERNEL", asked); rows.next();) return rows.integer(0).value_or(0) != 0;
+  return true;
+}
+
+/// Every process with GPU work, with its lowest device.
+std::map<std::uint64_t, std::int32_t> gpu_processes(const SqliteFile& file) {
+  std::map<std::uint64_t, std::int32_t> all;
+  std::uint64_t process = 0, last = 0;
+  std::int32_t device = 0, lowest = -1;
+  for (const std::string_view table : nsys_gpu_tables)
+    for (SqliteRows rows(file, table, nsys_gpu_columns); rows.next();) {
+      if (!read_gpu_place(rows, process, device) || (process == last && device >= lowest && lowest >= 0)) continue;
+      const auto [at, added] = all.try_emplace(process, device);
+      at->second = std::min(at->second, device);
+      last = process;
+      lowest = at->second;
+    }
+  return all;
+}
+
+/// What one reader of a shared file reads of each table.
+struct Share {
+  FilePart part;
+  std::vector<std::uint64_t> elsewhere, own;  // processes with GPU work
+  std::string names_ranks;
+  bool known = true;  // else the file is not shared: part 0 has all of it
+
+  std::optional<ProcessFilter> filter(const NsysTable& table) const {
+    if (table.process_column.empty()) return {};
+    ProcessFilter filter{table.process_column, part.number == 0 ? elsewhere : own, part.number == 0, ""};
+    if (table.names_ranks) filter.or_else = names_ranks;
+    return filter;
+  }
+};
+
+Share share_of(const SqliteFile& file, FilePart part, NsysBuild& build) {
+  Share share{part, {}, {}, names_ranks(file), names_processes(file)};
+  if (!share.known) {
+    build.processes_are_unknown();
+    return share;
+  }
+  build.processes_are_known();
+  if (part.count < 2) return share;
+  const std::map<std::uint64_t, std::int32_t> all = gpu_processes(file);
+  build.share(all, part);
+  for (const auto& [process, device] : all)
+    if (process != 0) (build.owns_thread(process << 24) ? share.own : share.elsewhere).push_back(process);
+  return share;
+}
+
 /// One pass over one table; false if there was a stop signal.
-bool read_table(const SqliteFile& database, const NsysTable& table, const TraceFile& file, NsysBuild& build,
-                Problems& problems, const Progress& progress) {
-  SqliteRows rows(database, table.name, table.columns);
+bool read_table(const SqliteFile& database, const NsysTable& table, const Share& share, const TraceFile& file,
+                NsysBuild& build, Problems& problems, const Progress& progress) {
+  const std::optional<ProcessFilter> filter = share.part.count < 2 ? std::nullopt : share.filter(table);
+  SqliteRows rows(database, table.name, table.columns, filter ? &*filter : nullptr);
+  const bool speaks = share.part.number == 0;
   constexpr std::int64_t between_looks = 1 << 16;
   std::int64_t lost = 0, count = 0;
   while (rows.next()) {
     lost += table.take(rows) ? 0 : 1;
     if (++count % between_looks == 0 && progress.stop_requested()) return false;
   }
+  if (!filter && !speaks) lost = 0;
   if (lost > 0)
     problems.add({.code = Code::event_damaged, .file = file.shown, .count = lost,
                   .detail = "rows of " + std::string(table.name) + " without usable numbers"});
-  if (rows.damaged())
+  const bool damaged = rows.damaged() && speaks;
+  if (damaged)
     problems.add({.code = Code::file_cut, .file = file.shown,
                   .detail = "table " + std::string(table.name) + ": " + rows.error()});
-  build.lost(lost + (rows.damaged() ? 1 : 0));
+  build.lost(lost + (damaged ? 1 : 0));
   return true;
 }
 
 void NsysSqliteReader::read(const TraceFile& file, const ReadOptions& options, Problems& problems,
                             Progress& progress, const TraceSink& sink) {
   std::string error;
+  const bool speaks = options.part.number == 0;
+  // What is said of the file as a whole is said once.
+  Problems unsaid;
+  Problems& of_file = speaks ? problems : unsaid;
+  std::int64_t left = file.bytes / options.part.count;
   const std::unique_ptr<SqliteFile> database = SqliteFile::open(file.path, error);
   if (const std::string why = database == nullptr ? error : lacks(*database); database == nullptr || !why.empty()) {
-    problems.add({.code = Code::json_invalid, .file = file.shown, .detail = why});
-    progress.add_bytes(file.bytes);
+    of_file.add({.code = Code::json_invalid, .file = file.shown, .detail = why});
+    progress.add_bytes(left);
     return;
   }
   NsysBuild build(file, options, problems);
-  std::int64_t left = file.bytes;
-  for (const NsysTable& table : nsys_tables(build, file, problems)) {
-    if (!read_table(*database, table, file, build, problems, progress)) {
-      problems.add({.code = Code::not_read, .file = file.shown});
+  const Share share = share_of(*database, options.part, build);
+  if (!share.known && !speaks) {
+    progress.add_bytes(left);
+    return;
+  }
+  for (const NsysTable& table : nsys_tables(build, file, of_file)) {
+    if (!read_table(*database, table, share, file, build, problems, progress)) {
+      of_file.add({.code = Code::not_read, .file = file.shown});
       return;
     }
     progress.add_bytes(left / 4);
@@ -78,6 +163,24 @@ void NsysSqliteReader::read(const TraceFile& file, const ReadOptions& options, P
 }
 
 }  // namespace
+
+NsysSurvey survey_export(const TraceFile& file) {
+  std::string error;
+  const std::unique_ptr<SqliteFile> database = SqliteFile::open(file.path, error);
+  if (database == nullptr || !lacks(*database).empty() || !names_processes(*database)) return {};
+  Problems unsaid;
+  const ReadOptions options;
+  NsysBuild build(file, options, unsaid);
+  build.processes_are_known();
+  const std::string condition = names_ranks(*database);
+  for (const NsysTable& table : nsys_tables(build, file, unsaid)) {
+    if (!table.process_column.empty() && !table.names_ranks) continue;
+    ProcessFilter filter{table.process_column, {}, false, condition};
+    SqliteRows rows(*database, table.name, table.columns, table.names_ranks ? &filter : nullptr);
+    while (rows.next()) table.take(rows);
+  }
+  return build.survey();
+}
 
 std::unique_ptr<TraceReader> make_nsys_sqlite_reader() { return std::make_unique<NsysSqliteReader>(); }
 

@@ -38,4 +38,12 @@ std::string_view range_name(std::string_view text) {
   return text.substr(0, std::min(text.find(", seq = "), text.find(", op_id = ")));
 }
 
+std::string slice_name(std::string_view text) {
+  const std::string_view name = range_name(text);
+  const std::size_t digits = name.find_last_not_of("0123456789");
+  const std::string_view bare = name.substr(0, digits == std::string_view::npos ? 0 : digits + 1);
+  const bool node = sequence_in_range(text) >= 0 && bare.ends_with("Backward") && name.find(' ') == std::string_view::npos;
+  return (node ? "autograd::engine::evaluate_function: " : "") + std::string(name);
+}
+
 }  // namespace ccl

@@ -11,5 +11,8 @@ std::int64_t step_number_in_range(std::string_view text);
 std::int32_t sequence_in_range(std::string_view text);
 /// The text before ", seq =" or ", op_id =" (torch.autograd.profiler.emit_nvtx).
 std::string_view range_name(std::string_view text);
+/// The slice a range stands for. emit_nvtx gives backward nodes their bare names ("MmBackward0, seq = 7"); they get the
+/// name PyTorch's own profiler gives them.
+std::string slice_name(std::string_view text);
 
 }  // namespace ccl

@@ -1,5 +1,6 @@
 #include "parse/nsys_tables.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace ccl {
@@ -24,9 +25,9 @@ void add_descriptions(NsysBuild& build, const TraceFile& file, Problems& problem
                      if (r.text(0).ends_with("TIME_NORMALIZE") && r.text(1) == "true") build.times_are_normalised();
                      return true;
                    }});
-  all.push_back({"TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, [&build](const TableRow& r) {
-                   const std::int64_t epoch = r.integer(0).value_or(0);
-                   if (in_range(epoch)) build.session(epoch);
+  all.push_back({"TARGET_INFO_SESSION_START_TIME", {"utcEpochNs", "systemClockNs"}, [&build](const TableRow& r) {
+                   const std::int64_t epoch = r.integer(0).value_or(0), system = r.integer(1).value_or(-1);
+                   if (in_range(epoch)) build.session(epoch, system >= 0 && in_range(system) ? system : -1);
                    return true;
                  }});
   all.push_back({"StringIds", {"id", "value"}, [&build](const TableRow& r) {
@@ -34,12 +35,19 @@ void add_descriptions(NsysBuild& build, const TraceFile& file, Problems& problem
                    if (id) build.string(*id, r.text(1));
                    return id.has_value();
                  }});
-  all.push_back({"TARGET_INFO_SYSTEM_ENV", {"name", "value"}, [&build](const TableRow& r) {
-                   if (r.text(0) == "Hostname") build.host(r.text(1));
-                   return true;
-                 }});
   all.push_back({"META_DATA_CAPTURE", {"name", "value"}, [&build](const TableRow& r) {
                    if (r.text(0) == "PROCESS_0:ENVIRONMENT_VARIABLE") build.environment(r.text(1));
+                   return true;
+                 }});
+  all.push_back({"TARGET_INFO_SYSTEM_ENV", {"name", "value"}, [&build](const TableRow& r) {
+                   if (r.text(0) == "Hostname") build.host(r.text(1));
+                   // Of the nsys command itself: what the captured process says of itself came before.
+                   if (r.text(0) != "DeviceEnvironment") return true;
+                   for (std::string_view rest = r.text(1); !rest.empty();) {
+                     const std::string_view one = rest.substr(0, rest.find_first_of(std::string_view(";\0", 2)));
+                     build.environment(one);
+                     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+                   }
                    return true;
                  }});
   all.push_back({"TARGET_INFO_GPU", {"name", "totalMemory", "computeMajor", "smCount", "id", "cuDevice"},
@@ -60,6 +68,10 @@ void add_descriptions(NsysBuild& build, const TraceFile& file, Problems& problem
                  }});
   all.push_back({"ThreadNames", {"globalTid", "nameId"}, [&build](const TableRow& r) {
                    build.thread_name(unsigned_of(r.integer(0)), r.integer(1).value_or(-1));
+                   return true;
+                 }});
+  all.push_back({"MPI_RANKS", {"globalTid", "rank"}, [&build](const TableRow& r) {
+                   build.mpi_rank(unsigned_of(r.integer(0)), r.integer(1).value_or(-1));
                    return true;
                  }});
   all.push_back({"NVTX_PAYLOAD_SCHEMA_ENTRIES", {"schemaId", "name", "offset", "type"}, [&build](const TableRow& r) {
@@ -113,7 +125,7 @@ std::int64_t product(const TableRow& rows, std::size_t first) {
 }
 
 std::vector<std::string_view> gpu_columns(std::initializer_list<std::string_view> more) {
-  std::vector<std::string_view> all{"start", "end", "deviceId", "streamId", "correlationId", "globalPid"};
+  std::vector<std::string_view> all(nsys_gpu_columns.begin(), nsys_gpu_columns.end());
   all.insert(all.end(), more);
   return all;
 }
@@ -192,9 +204,10 @@ void add_cpu(NsysBuild& build, std::vector<NsysTable>& all) {
                  {"start", "end", "eventType", "globalTid", "text", "textId", "domainId", "jsonText", "binaryData"},
                  [&build](const TableRow& r) {
                    const auto start = r.integer(0);
-                   if (!start || !in_range(*start)) return false;
                    NsysRangeRow row;
                    row.thread = unsigned_of(r.integer(3));
+                   // A row of another reader's process is missed there.
+                   if (!start || !in_range(*start)) return !build.owns_thread(row.thread);
                    row.start_ns = *start;
                    row.end_ns = r.integer(1).value_or(absent_ns);
                    if (!in_range(row.end_ns)) row.end_ns = absent_ns;
@@ -225,12 +238,33 @@ void add_counters(NsysBuild& build, std::vector<NsysTable>& all) {
 
 }  // namespace
 
+const std::array<std::string_view, 4> nsys_gpu_tables{"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
+                                                      "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"};
+const std::array<std::string_view, 6> nsys_gpu_columns{"start",    "end",           "deviceId",
+                                                       "streamId", "correlationId", "globalPid"};
+
+bool read_gpu_place(const TableRow& row, std::uint64_t& process, std::int32_t& device) {
+  NsysGpuRow found;
+  if (!place(row, found) || found.end_ns < found.start_ns) return false;
+  process = found.process;
+  device = found.device;
+  return true;
+}
+
 std::vector<NsysTable> nsys_tables(NsysBuild& build, const TraceFile& file, Problems& problems) {
   std::vector<NsysTable> all;
   add_descriptions(build, file, problems, all);
   add_gpu(build, all);
   add_cpu(build, all);
   add_counters(build, all);
+  for (NsysTable& table : all) {
+    const auto has = [&](std::string_view column) {
+      return std::find(table.columns.begin(), table.columns.end(), column) != table.columns.end();
+    };
+    if (table.name == "ThreadNames" || table.name == "MPI_RANKS") continue;
+    table.process_column = has("globalPid") ? "globalPid" : has("globalTid") ? "globalTid" : "";
+    table.names_ranks = table.name == "NVTX_EVENTS";
+  }
   return all;
 }
 

@@ -1,6 +1,7 @@
 // The tables of a Nsight Systems export that are read, with their columns, and what is done with a row. Every form of
 // export goes through this list. Tables and columns come and go between versions; all may be absent.
 #pragma once
+#include <array>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,17 @@ struct NsysTable {
   std::vector<std::string_view> columns;
   /// False if the row lacks a number without which it means nothing.
   std::function<bool(const TableRow&)> take;
+  /// The column that names the process a row is of; empty: the rows are of the file.
+  std::string_view process_column = "";
+  bool names_ranks = false;  // rows of other processes may tell ranks and communicators
 };
+
+/// Of a row of GPU work: whether build.gpu() would keep an event, its process and its device. The table is one of
+/// nsys_gpu_tables, its first six columns nsys_gpu_columns.
+bool read_gpu_place(const TableRow& row, std::uint64_t& process, std::int32_t& device);
+extern const std::array<std::string_view, 4> nsys_gpu_tables;
+extern const std::array<std::string_view, 6> nsys_gpu_columns;
+
 
 /// In the order in which they are best read: descriptions, GPU, CPU. The list refers to all its arguments.
 std::vector<NsysTable> nsys_tables(NsysBuild& build, const TraceFile& file, Problems& problems);

@@ -38,6 +38,16 @@ std::string immutable_uri(const std::string& path) {
   return uri + "?mode=ro&immutable=1";
 }
 
+/// Left to SQLite, which need not read the other columns of a row that is not wanted.
+std::string condition(const ProcessFilter& filter) {
+  const std::string column = quoted(filter.column);
+  std::string list;
+  for (const std::uint64_t process : filter.processes) list += (list.empty() ? "" : ",") + std::to_string(process);
+  const std::string is_id = "CASE WHEN typeof(" + column + ") IN ('integer', 'text') THEN " + column + " ELSE 0 END";
+  std::string wanted = "((" + is_id + ") >> 24 & 1099511627775) " + (filter.others ? "NOT IN (" : "IN (") + list + ")";
+  return " WHERE " + wanted + (filter.or_else.empty() ? "" : " OR " + filter.or_else);
+}
+
 }  // namespace
 
 std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, std::string& error) {
@@ -100,7 +110,8 @@ std::vector<std::string> SqliteFile::columns(const std::string& table) const {
   return names;
 }
 
-SqliteRows::SqliteRows(const SqliteFile& file, std::string_view table, std::span<const std::string_view> columns)
+SqliteRows::SqliteRows(const SqliteFile& file, std::string_view table, std::span<const std::string_view> columns,
+                       const ProcessFilter* filter)
     : database_(file.database_), positions_(columns.size(), -1) {
   const std::string name = file.table(table);
   if (name.empty()) return;
@@ -113,7 +124,9 @@ SqliteRows::SqliteRows(const SqliteFile& file, std::string_view table, std::span
     positions_[i] = position++;
   }
   if (position == 0) return;
-  const std::string sql = "SELECT " + list + " FROM " + quoted(name);
+  const bool filtered = filter != nullptr && std::find(present.begin(), present.end(), filter->column) != present.end();
+  if (filter != nullptr && !filtered && !filter->others) return;  // no row of this table names a process
+  const std::string sql = "SELECT " + list + " FROM " + quoted(name) + (filtered ? condition(*filter) : "");
   if (sqlite3_prepare_v2(database_, sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK)
     error_ = message(database_);
 }

@@ -38,11 +38,20 @@ class SqliteFile {
   std::vector<std::string> tables_;
 };
 
+/// Rows of some processes: by a column that holds a globalPid or globalTid, whose upper 40 bits name the process.
+struct ProcessFilter {
+  std::string_view column;
+  std::vector<std::uint64_t> processes;
+  bool others = false;        // all but those; rows that name no process count as process 0
+  std::string or_else = "";   // and rows for which this SQL condition holds
+};
+
 /// One pass over a table in rowid order. Values are good until the next next().
 class SqliteRows final : public TableRow {
  public:
   /// A table that does not exist gives no rows.
-  SqliteRows(const SqliteFile& file, std::string_view table, std::span<const std::string_view> columns);
+  SqliteRows(const SqliteFile& file, std::string_view table, std::span<const std::string_view> columns,
+             const ProcessFilter* filter = nullptr);
   ~SqliteRows() override;
   SqliteRows(const SqliteRows&) = delete;
   SqliteRows& operator=(const SqliteRows&) = delete;

@@ -36,8 +36,18 @@ struct Wants {
   }
 };
 
+/// Which ranks of a file with several are wanted: part `number` of `count`, of those in the order of their devices.
+/// Part 0 speaks for the file as a whole; another part may be empty.
+struct FilePart {
+  int number = 0, count = 1;
+};
+
+struct Communicators;  // parse/nsys_survey.hpp
+
 struct ReadOptions {
   Wants wants;
+  FilePart part;
+  const Communicators* communicators = nullptr;  // what the other exports of the run say of NCCL's communicators
   std::int64_t window_bytes = 4 << 20;
   std::int64_t inflate_limit = 200;  // bytes of text per byte of a gzip file; 0 = none
   const Classifier* classifier = nullptr;

@@ -114,6 +114,14 @@ void add_warnings(Page& page, const Problems& problems) {
   page.add("warnings", line);
 }
 
+/// What card and traces say differently, one line each.
+void add_disagreements(Page& page, const Problems& problems) {
+  if (problems.count(Code::card_disagrees) == 0) return;
+  for (const Problem& row : problems.rows())
+    if (row.code == Code::card_disagrees)
+      page.add("card", (row.file.empty() ? "" : row.file + ": ") + row.detail);
+}
+
 std::string short_value(const MetricResult& metric) {
   const Headline& first = metric.report.headlines.front();
   if (!first.text.empty()) return first.name + " " + first.text;
@@ -156,6 +164,7 @@ std::string summary_page(const Results& results) {
   Page page;
   add_input(page, results);
   add_warnings(page, results.problems);
+  add_disagreements(page, results.problems);
   for (const PageSection section : {PageSection::answer, PageSection::step_time, PageSection::overlap,
                                     PageSection::traffic, PageSection::clock, PageSection::further})
     add_section(page, results, section);

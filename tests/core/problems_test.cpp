@@ -71,6 +71,21 @@ TEST(Problems, WhoCollectedThemDoesNotMatter) {
   }
 }
 
+TEST(Problems, EqualOnesAreOneRowWhoeverMetThem) {
+  Problems alone, workers[2];
+  for (int i = 0; i < 300; ++i) {
+    const Problem p = problem(Code::event_damaged, i % 3, "node.sqlite", 1 + i % 2);
+    alone.add(p);
+    workers[i / 100 % 2].add(p);
+  }
+  Problems joined;
+  for (const Problems& part : workers) joined.unite(part);
+  ASSERT_EQ(alone.rows().size(), 3U);
+  EXPECT_EQ(alone.rows()[0].count, 150);
+  EXPECT_EQ(joined.rows(), alone.rows());
+  EXPECT_EQ(joined.count(Code::event_damaged), 450);
+}
+
 TEST(Problems, ClosestWordIsSuggestedOnlyIfClose) {
   const std::vector<std::string> known{"iter_time", "comm_comp_overlap", "timeline"};
   EXPECT_EQ(closest("iter_tme", known), "iter_time");

@@ -100,9 +100,56 @@ TEST(Card, ZeroAndRestInTheMesh) {
   EXPECT_EQ(c.rest, RestDimension::dp_shard);
 }
 
+TEST(Card, BandwidthsAsPeopleWriteThem) {
+  struct Case {
+    const char* text;
+    double out, up;  // GB/s; 0 = not told
+  };
+  for (const Case& c : {Case{"[200, 2000]", 25, 250}, Case{"['N/A', 800]", 0, 100}, Case{"['TBD', 'TBD']", 0, 0},
+                        Case{"[200, 'N/A']", 25, 0}, Case{"[600]", 0, 0}, Case{"[200, 6400]", 25, 800},
+                        Case{"['200', '600']", 25, 75}, Case{"400", 0, 0}, Case{"null", 0, 0}, Case{"[]", 0, 0}}) {
+    const Workload w =
+        card("workload: {hardware: {network_topo: {bandwidth_gbps: " + std::string(c.text) + "}}}\n").workload;
+    EXPECT_EQ(w.scale_out_bytes_per_s.value.value_or(0), c.out * 1e9) << c.text;
+    EXPECT_EQ(w.scale_up_bytes_per_s.value.value_or(0), c.up * 1e9) << c.text;
+  }
+}
+
+TEST(Card, SectionsThatAreNotNeededDoNoHarm) {
+  const Companion c = card(R"(
+version: 6
+hf_url: ""
+trace_url:
+workload:
+  model: {phase: serving, moe: true, granularity: model_fwd, iteration: 10, epochs: null,
+          model_arch: {num_params: 46.7B, num_experts: 8, num_shared_experts: 0, intermediate_size: 14336}}
+  data: {input_len: 1024, output_len: 128, dataset: random, max_tokens: 16}
+  hardware: {driver_version: TBD, xpu_spec: {type: TPU, model: tpu_v6e, total_count: "2", memory_gb: 32}}
+  Model-executor:
+    framework: {name: vllm, compiler_tool_selection: xla}
+    model_plan_parallelization: {tp: 2, dp_replicate: "", pp: 1}
+    communication_library: {name: NCCL, version: 2.21, env: {NCCL_IB_DISABLE: 0}}
+    protocol_selection: [rocev2, p2p]
+serving: {backend: vllm}
+expert_parallel: {}
+collection_notes: |
+  two runs
+metric_source:
+  traces: [json_tpu, null]
+  metrics_specific_trace: "a.json, b.json"
+)");
+  EXPECT_EQ(c.workload.phase.value, "serving");
+  EXPECT_EQ(c.workload.parameters.value, 46.7e9);
+  EXPECT_EQ(c.workload.gpus_total.value, 2);
+  EXPECT_EQ(c.workload.gpu_model.value, "tpu_v6e");
+  EXPECT_EQ(c.workload.mesh.world(), 2);
+  EXPECT_EQ(c.workload.mesh.ep, 1) << "absent";
+}
+
 TEST(Card, BrokenCardsSayWhy) {
   EXPECT_NE(reason("trace_url: https://example.org/ // note: fill in\nworkload: {}\n").find("line 1"),
             std::string::npos);
+  EXPECT_NE(reason("version: 1\ni\nworkload: {}\n"), "") << "a stray letter";
   EXPECT_NE(reason("just words"), "");
   EXPECT_NE(reason(""), "");
   EXPECT_NE(reason("name: conda\nchannels: [a]\n").find("sections"), std::string::npos);

@@ -56,6 +56,22 @@ TEST(FindCompanions, FoldersAboveGiveExactNamesOnly) {
   EXPECT_FALSE(find(tree.path("deep/1/2/3/4"), problems).model);
 }
 
+TEST(FindCompanions, LogsOfTheRouterAreSummedOverTheRunAndBadOnesNamed) {
+  const TempTree tree;
+  tree.add("rank0.json", test::kineto);
+  tree.add("gates_logs_0/gate_logs_1.json", R"({"expert_loads": [[1, 2]]})");
+  tree.add("gates_logs_1/gate_logs_1.json", R"({"expert_loads": [[10, 20], [0, 5]]})");
+  tree.add("moe_assignments_0.json", R"({"token_counts": "none"})");
+  Problems problems;
+  const ExpertLoads loads = find(tree.path(), problems).expert_loads;
+  EXPECT_EQ(loads.loads, (std::vector<double>{11, 27}));
+  EXPECT_EQ(loads.file, "gates_logs_0/gate_logs_1.json");
+  EXPECT_EQ(loads.files_count, 2);
+  EXPECT_EQ(loads.entries_count, 3);
+  ASSERT_EQ(problems.rows().size(), 1U);
+  EXPECT_EQ(problems.rows()[0].file, "moe_assignments_0.json");
+}
+
 TEST(FindCompanions, OwnRunBeforeFoldersAboveAndNeverAnotherRun) {
   const TempTree tree;
   tree.add("a/workload_card.yaml", card("of a"));

@@ -26,6 +26,23 @@ TEST(ShareOut, MoreWorkersThanFilesAndNoFiles) {
   EXPECT_TRUE(owners({}, 3).empty());
 }
 
+TEST(ShareOut, AnExportOfANodeIsReadByAsManyAsItsBytesAreWorth) {
+  std::vector<TraceFile> files(3);
+  for (TraceFile& file : files) file.format = TraceFormat::nsys_sqlite;
+  files[0].bytes = 10, files[1].bytes = 70, files[2].bytes = 40;  // a fair share of 4 workers: 30
+  share_out(files, 4);
+  EXPECT_EQ(files[1].readers, (Owners{0, 1, 2}));
+  EXPECT_EQ(files[1].owner, 0);
+  EXPECT_EQ(files[2].readers, (Owners{3, 0}));
+  EXPECT_EQ(files[0].readers, Owners{}) << "one reader, as before";
+  EXPECT_EQ(files[0].owner, 3);
+  files[1].format = TraceFormat::kineto;
+  share_out(files, 4);
+  EXPECT_TRUE(files[1].readers.empty()) << "a Kineto trace is of one rank";
+  share_out(files, 1);
+  EXPECT_TRUE(files[2].readers.empty());
+}
+
 TEST(ShareOut, OneWorkerGetsAll) { EXPECT_EQ(owners({3, 1, 2}, 1), (Owners{0, 0, 0})); }
 
 }  // namespace

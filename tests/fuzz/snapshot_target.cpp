@@ -32,7 +32,7 @@ void run(std::string_view bytes) {
   file.shown = "snapshot.pickle";
   Problems problems;
   Progress progress;
-  read_memory_snapshot(file, {.wants = {}, .window_bytes = 64}, problems, progress);
+  read_memory_snapshot(file, {.wants = {}, .part = {}, .window_bytes = 64}, problems, progress);
 }
 
 }  // namespace ccl::fuzz

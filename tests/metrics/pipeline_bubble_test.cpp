@@ -49,6 +49,39 @@ TEST(PipelineBubble, TheWindowIsCommonOnTheCorrectedClock) {
   EXPECT_DOUBLE_EQ(headline(result, "bubble_ratio"), 0.5);
 }
 
+// Forward 0–100, backward 300–400 on the autograd thread, optimizer 500–900; its pipeline kernel fills 100–300.
+RankTrace phased_stage(std::int32_t rank, std::int64_t at) {
+  TraceBuilder builder;
+  builder.rank(rank).step(1, 0, 2000).group("pp", "mesh_pp", {0, 1}, -1, Dimension::pp);
+  builder.slice(SliceKind::cpu_op, "autograd::engine::evaluate_function: MmBackward0", at + 290, at + 399);
+  builder.slice(SliceKind::user_annotation, "Optimizer.step#AdamW.step", at + 450, at + 950);
+  builder.kernel("gemm", at, 100, at).kernel("gemm", at + 300, 100, at + 295).kernel("adam", at + 500, 400, at + 460);
+  builder.stream(9).collective(CollectiveOp::send, "pp", 64, at + 100, 200, at + 20).peer(1 - rank);
+  return builder.build();
+}
+
+TEST(PipelineBubble, TheWindowGoesFromTheFirstForwardToTheLastBackward) {
+  SmallRun run;
+  run.add(phased_stage(0, 10), "a").add(phased_stage(1, 30), "a");
+  const MetricResult result = run.result("pipeline_bubble");
+  EXPECT_EQ(integer_at(result, "rows", 0, "window_ns"), 420) << "10 to 430: the optimizer is no part of it";
+  EXPECT_EQ(integer_at(result, "rows", 0, "window_by_compute"), 0);
+  EXPECT_EQ(integer_at(result, "rows", 0, "bubble_ns"), 220);
+  EXPECT_EQ(integer_at(result, "rows", 0, "pp_wait_ns"), 200);
+  EXPECT_EQ(page_of(result).find("phases are not told apart"), std::string::npos) << page_of(result);
+}
+
+TEST(PipelineBubble, OneRankWithoutPhasesMakesTheWindowThatOfAllCompute) {
+  SmallRun run;
+  TraceBuilder builder;
+  builder.rank(1).step(1, 0, 2000).group("pp", "mesh_pp", {0, 1}, -1, Dimension::pp).kernel("gemm", 30, 970);
+  run.add(phased_stage(0, 10), "a").add(builder.build(), "a");
+  const MetricResult result = run.result("pipeline_bubble");
+  EXPECT_EQ(integer_at(result, "rows", 0, "window_by_compute"), 1);
+  EXPECT_EQ(integer_at(result, "rows", 0, "window_ns"), 990);
+  EXPECT_NE(page_of(result).find("phases are not told apart"), std::string::npos) << page_of(result);
+}
+
 TEST(PipelineBubble, UncertainClocksGiveNoRatio) {
   SmallRun run = two_stages(5000);
   run.clock.residual_ns = 9;

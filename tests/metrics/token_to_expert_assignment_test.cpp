@@ -51,6 +51,23 @@ TEST(TokenToExpertAssignment, ListsOfAllToAllAreElementsNotTokens) {
   EXPECT_EQ(run.result("token_to_expert_assignment").report.status, Status::not_applicable);
 }
 
+TEST(TokenToExpertAssignment, LogsOfTheRouterTellTheLoadOfSingleExperts) {
+  SmallRun run;
+  run.add(TraceBuilder().rank(0).step(1, 0, 100).kernel("gemm", 1, 2).build());
+  run.workload.expert_loads = {"gate_logs_0.json", {10, 30, 20, 40}, 1, 5};
+  const MetricResult result = run.result("token_to_expert_assignment");
+  EXPECT_EQ(result.report.status, Status::ok) << result.report.reason;
+  EXPECT_DOUBLE_EQ(headline(result, "expert_load_max_over_mean_ratio"), 1.6);
+  EXPECT_DOUBLE_EQ(headline(result, "expert_load_max_over_min_ratio"), 4);
+  EXPECT_NEAR(headline(result, "expert_load_cv_ratio"), 0.4472136, 1e-7);
+  EXPECT_NEAR(headline(result, "expert_load_entropy_ratio"), 0.9232, 1e-4);
+  ASSERT_EQ(table(result, "by_expert").rows_count, 4);
+  EXPECT_EQ(std::get<double>(cell_at(table(result, "by_expert"), 1, "share_ratio")), 0.3);
+  EXPECT_NE(page_of(result).find("expert 3 of 4 gets 1.60 times the mean"), std::string::npos) << page_of(result);
+  run.workload.expert_loads.loads = {0, 0};
+  EXPECT_EQ(run.result("token_to_expert_assignment").report.status, Status::not_applicable);
+}
+
 TEST(TokenToExpertAssignment, CutListsGiveNoLoad) {
   SmallRun run;
   TraceBuilder builder;

@@ -106,6 +106,25 @@ TEST(Classifier, StagesAndWhatStreamsAreForByThem) {
   EXPECT_EQ(built_in().stream_role("stage3_f"), "");
   EXPECT_TRUE(built_in().marks_steady_state("rank 2 overlapped forward chunk 0 (phase4) backward chunk 1 (phase4)"));
   EXPECT_FALSE(built_in().marks_steady_state("forward chunk 0 (phase1)"));
+}
+
+TEST(Classifier, NvtxNamesOfOtherFrameworksAreRulesToo) {
+  const std::string p2p = "megatron.core.pipeline_parallel.p2p_communication.";
+  const std::string schedule = "megatron.core.pipeline_parallel.schedules.forward_backward_pipelining_with_interleaving.";
+  EXPECT_EQ(built_in().slice_rule(p2p + "send_forward_recv_backward"), "pipeline");
+  EXPECT_EQ(built_in().stage(p2p + "recv_forward"), "pipeline");
+  EXPECT_TRUE(built_in().marks_steady_state(schedule + "steady"));
+  EXPECT_FALSE(built_in().marks_steady_state(schedule + "warmup"));
+  EXPECT_EQ(built_in().stage("moe_dispatch forward"), "stage2_f");
+  EXPECT_EQ(built_in().stage("mlp wgrad"), "stage3_w");
+  EXPECT_EQ(built_in().slice_rule("DeepSpeedEngine.forward"), "forward");
+  EXPECT_EQ(built_in().slice_rule("DeepSpeedEngine.backward"), "backward");
+  EXPECT_EQ(built_in().slice_rule("DeepSpeedZeroOptimizer_Stage3.step"), "optimizer");
+  EXPECT_EQ(built_in().slice_rule("PipelineEngine._exec_recv_grads"), "pipeline");
+  EXPECT_EQ(built_in().stage("PipelineEngine._exec_send_activations"), "pipeline");
+  EXPECT_EQ(built_in().slice_rule("execute_context_2(64)_generation_0(0)"), "inference");
+  EXPECT_EQ(built_in().slice_rule("step[DECODE bs=16]"), "inference");
+  EXPECT_EQ(built_in().slice_rule("autograd::engine::evaluate_function: MmBackward0"), "backward") << "emit_nvtx";
   const std::string others = "communication: {}\noperations: {}\ncompute_classes: {}\nslices: {}\n";
   EXPECT_THROW(Classifier(others + "stages: {a: ['x']}\nstream_roles: {r: [b]}\n"), FatalError);
 }

@@ -25,7 +25,7 @@ TEST_P(MemorySnapshotCorpus, EqualsTheIndependentReplay) {
   if (!std::filesystem::exists(file.path)) GTEST_SKIP() << "no corpus (set CCL_CORPUS)";
   Problems problems;
   Progress progress;
-  const std::vector<DeviceMemory> found = read_memory_snapshot(file, {.wants = {}, .window_bytes = 4096}, problems, progress);
+  const std::vector<DeviceMemory> found = read_memory_snapshot(file, {.wants = {}, .part = {}, .window_bytes = 4096}, problems, progress);
   EXPECT_TRUE(problems.rows().empty());
   ASSERT_EQ(found.size(), 1U);
   const DeviceMemory& m = found.front();

@@ -73,7 +73,7 @@ std::vector<DeviceMemory> read(const std::string& bytes, Problems& problems) {
   file.path = folder.write("a.pickle", bytes);
   file.shown = "a.pickle";
   Progress progress;
-  return read_memory_snapshot(file, {.wants = {}, .window_bytes = 64}, problems, progress);
+  return read_memory_snapshot(file, {.wants = {}, .part = {}, .window_bytes = 64}, problems, progress);
 }
 
 TEST(MemorySnapshot, PeaksComeFromTheReplayInBothSizes) {

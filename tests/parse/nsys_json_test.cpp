@@ -53,6 +53,7 @@ struct Export {
     ReadOptions options;
     options.classifier = &classifier;
     options.wants.annotations = options.wants.counters = options.wants.kernel_shapes = true;
+    options.wants.memory_usage = options.wants.runtime_calls = true;
     options.window_bytes = 64;  // lines lie across many windows
     Progress progress;
     int seen = 0;
@@ -82,6 +83,83 @@ TEST(NsysJson, NamesMayComeAfterTheirUsersAndIdentifiersUseAllBits) {
     EXPECT_EQ(trace.rank, RankId(3));
     EXPECT_EQ(trace.rank_source, RankSource::label);
     EXPECT_EQ(trace.threads[0], "7/7");
+  });
+}
+
+TEST(NsysJson, DeviceMemoryIsWhatHasBeenTakenSoFar) {
+  Export e;
+  e.string(5, "gemm").kernel(5, 41, 100, 150, 250);
+  // Device memory is kind 2, static 5; kind 1 is pinned memory of the host. Operation 0 takes, 1 gives back.
+  const auto event = [&e](std::int64_t start, int device, std::int64_t bytes, int kind, int operation) {
+    e.line(R"({"bytes":)" + std::to_string(bytes) + R"(,"deviceId":)" + std::to_string(device) + R"(,"globalPid":)" +
+           std::to_string(process) + R"(,"memKind":)" + std::to_string(kind) + R"(,"memoryOperationType":)" +
+           std::to_string(operation) + R"(,"start":)" + std::to_string(start) +
+           R"(,"table":"CUDA_GPU_MEMORY_USAGE_EVENTS"})");
+  };
+  event(30, 1, 50, 2, 1), event(10, 1, 100, 2, 0), event(20, 1, 7, 5, 0), event(25, 1, 900, 1, 0);
+  event(40, 0, 30, 2, 1), event(50, 1, -4, 2, 0), event(60, 0, 20, 2, 0);
+  e.read([](RankTrace& trace) {
+    std::vector<std::tuple<std::int64_t, std::int32_t, std::int64_t>> found;
+    for (const MemoryUsage& usage : trace.memory_usage) {
+      EXPECT_EQ(usage.allocated_bytes, -1) << "what of it is in use is not told";
+      found.emplace_back(usage.time_ns, usage.device, usage.reserved_bytes);
+    }
+    EXPECT_EQ(found, (decltype(found){{10, 1, 100}, {20, 1, 107}, {30, 1, 57}, {40, 0, 0}, {60, 0, 20}}))
+        << "in order of time, each device apart; what was taken before the capture can be given back in it";
+  });
+  EXPECT_EQ(e.problems.count(Code::event_damaged), 1) << "a negative size";
+}
+
+TEST(NsysJson, NodesOfEmitNvtxHaveTheNamesOfPyTorchsProfiler) {
+  Export e;
+  e.string(5, "gemm").kernel(5, 41, 100, 150, 250);
+  e.range(main_thread, "aten::mm, seq = 7, op_id = 3", 90, 120).range(main_thread, "MmBackward0, seq = 7, op_id = 9", 200, 300);
+  e.range(main_thread, "FlashAttnFuncBackward, seq = 8", 310, 320).range(main_thread, "a Backward step", 330, 340);
+  e.read([](RankTrace& trace) {
+    EXPECT_EQ(slices_on(trace, "7/7"),
+              (std::vector<std::string>{"aten::mm", "autograd::engine::evaluate_function: MmBackward0",
+                                        "autograd::engine::evaluate_function: FlashAttnFuncBackward", "a Backward step"}));
+    EXPECT_EQ(trace.slices[1].sequence, 7);
+  });
+}
+
+TEST(NsysJson, CallsThatWaitForTheGpuAreKept) {
+  Export e;
+  e.kernel(5, 41, 100, 150, 250);
+  for (const auto& [name, start, end] : {std::tuple(6, 300, 350), std::tuple(7, 360, 370), std::tuple(6, 390, 380)})
+    e.line(R"({"correlationId":)" + std::to_string(start) + R"(,"end":)" + std::to_string(end) +
+           R"(,"eventClass":0,"globalTid":)" + std::to_string(main_thread) + R"(,"nameId":)" + std::to_string(name) +
+           R"(,"start":)" + std::to_string(start) + R"(,"table":"CUPTI_ACTIVITY_KIND_RUNTIME"})");
+  e.string(5, "gemm").string(6, "cudaStreamSynchronize_v3020").string(7, "cudaMalloc_v3020");
+  e.read([](RankTrace& trace) {
+    ASSERT_EQ(slices_on(trace, "7/7"), std::vector<std::string>{"cudaStreamSynchronize"});
+    EXPECT_EQ(trace.slices[0].kind, SliceKind::runtime);
+    EXPECT_EQ(trace.slices[0].end_ns - trace.slices[0].start_ns, 50);
+  });
+}
+
+TEST(NsysJson, TheRankOfAnMpiProcessIsTold) {
+  Export by_table;
+  by_table.string(5, "gemm").kernel(5, 41, 100, 150, 250);
+  by_table.line(R"({"globalTid":)" + std::to_string(main_thread) + R"(,"rank":6,"table":"MPI_RANKS"})");
+  by_table.read([](RankTrace& trace) {
+    EXPECT_EQ(trace.rank, RankId(6));
+    EXPECT_EQ(trace.rank_source, RankSource::thread_name);
+  });
+  Export by_range;  // NVTX event 39 names a thread
+  by_range.string(5, "gemm").kernel(5, 41, 100, 150, 250);
+  by_range.line(R"({"eventType":39,"globalTid":)" + std::to_string(main_thread) +
+                R"(,"start":1,"table":"NVTX_EVENTS","text":"MPI Rank 4"})");
+  by_range.read([](RankTrace& trace) { EXPECT_EQ(trace.rank, RankId(4)); });
+}
+
+TEST(NsysJson, TheEnvironmentOfTheCommandTellsARankWhereNothingElseDoes) {
+  Export e;
+  e.string(5, "gemm").kernel(5, 41, 100, 150, 250);
+  e.line(R"({"name":"DeviceEnvironment","table":"TARGET_INFO_SYSTEM_ENV","value":"HOME=/root;SLURM_PROCID=5;X=RANK=2"})");
+  e.read([](RankTrace& trace) {
+    EXPECT_EQ(trace.rank, RankId(5));
+    EXPECT_EQ(trace.rank_source, RankSource::environment);
   });
 }
 
@@ -164,11 +242,18 @@ TEST(NsysJson, CountersGoToTheProcessThatHasTheirGpu) {
   for (const char* type : {"4311744515", "4311744512"})
     e.line(std::string(R"({"metricId":4,"metricName":"DRAM Read Bandwidth [Throughput %]","table":)") +
            R"("TARGET_INFO_GPU_METRICS","typeId":)" + type + "}");
+  e.line(R"({"metricId":12,"table":"GPU_METRICS","timestamp":35,"typeId":4311744515,"value":44})");
+  e.line(R"({"metricId":13,"table":"GPU_METRICS","timestamp":35,"typeId":4311744515,"value":7})");
+  e.line(R"({"metricId":12,"metricName":"NVLink RX Responses User Data [Throughput %]","table":"TARGET_INFO_GPU_METRICS","typeId":4311744515})");
+  e.line(R"({"metricId":13,"metricName":"PCIe TX Throughput [Throughput %]","table":"TARGET_INFO_GPU_METRICS","typeId":4311744515})");
   e.line(R"({"metricId":9,"metricName":"SYS Clock Frequency [MHz]","table":"TARGET_INFO_GPU_METRICS","typeId":4311744515})");
   // GPU 3 of the machine is device 1 of the process.
   e.line(R"({"cudaId":1,"gpuId":3,"pid":7,"table":"TARGET_INFO_CUDA_DEVICE"})");
   e.read([](RankTrace& trace) {
-    ASSERT_EQ(trace.counters.size(), 1U);
+    ASSERT_EQ(trace.counters.size(), 3U);
+    EXPECT_EQ(trace.strings.text(trace.counters[1].name), "NVLink RX Responses User Data");
+    EXPECT_EQ(trace.counters[1].percent, 44);
+    EXPECT_EQ(trace.strings.text(trace.counters[2].name), "PCIe TX Throughput");
     EXPECT_EQ(trace.counters[0].time_ns, 25);
     EXPECT_EQ(trace.counters[0].device, 1);
     EXPECT_EQ(trace.counters[0].percent, 61);

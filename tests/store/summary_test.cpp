@@ -53,6 +53,15 @@ TEST(SummaryPage, WarningsTakeOneLineWorstFirst) {
   EXPECT_EQ(lines_of(summary_page(run.results()))[3], "warnings      none");
 }
 
+TEST(SummaryPage, EachDisagreementOfTheCardHasALine) {
+  test::Run run = test::sample_run();
+  run.problems.add({.code = Code::card_disagrees, .file = "run.yaml", .detail = "it counts 2 GPUs, the traces are of 8 ranks"});
+  run.problems.add({.code = Code::card_disagrees, .file = {}, .detail = "its GPU is another"});
+  const std::vector<std::string> lines = lines_of(summary_page(run.results()));
+  EXPECT_EQ(lines[4], "card          its GPU is another");
+  EXPECT_EQ(lines[5], "card          run.yaml: it counts 2 GPUs, the traces are of 8 ranks");
+}
+
 TEST(SummaryPage, SectionsComeInTheirFixedOrder) {
   const test::Run run = test::sample_run();
   Results results = run.results();

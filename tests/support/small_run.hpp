@@ -36,6 +36,7 @@ class SmallRun {
 
   /// Ranks are added in the order of /ranks: (iteration, replica, rank).
   SmallRun& add(RankTrace trace, const std::string& host = "node0") {
+    mark_work(trace, TraceViews(trace, classifier_).phases());
     RankEntry entry;
     entry.iteration = trace.iteration;
     entry.replica = trace.replica;

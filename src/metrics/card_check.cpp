@@ -1,0 +1,99 @@
+#include "metrics/card_check.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "metrics/format.hpp"
+#include "metrics/hardware.hpp"
+
+namespace ccl {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+/// Model numbers: the words of a name that hold a digit ("a100", "40gb").
+std::vector<std::string> model_numbers(std::string_view name) {
+  std::vector<std::string> all;
+  std::string word;
+  const auto end_word = [&] {
+    if (word.find_first_of("0123456789") != std::string::npos) all.push_back(word);
+    word.clear();
+  };
+  for (const char c : lower(name)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      word += c;
+    else
+      end_word();
+  }
+  end_word();
+  return all;
+}
+
+class CardCheck {
+ public:
+  CardCheck(const ReportContext& context, Problems& problems) : context_(context), problems_(problems) {}
+
+  void gpus() {
+    const Sourced<std::int64_t>& total = context_.workload.gpus_total;
+    const std::int64_t world = context_.ranks.world_size;
+    if (total && world > 0 && *total.value != world)
+      say("it counts " + std::to_string(*total.value) + " GPUs, the traces are of " + std::to_string(world) + " ranks");
+    std::int64_t in_node = 0;
+    for (const RankEntry& entry : context_.ranks.entries)
+      in_node = std::max<std::int64_t>(in_node, entry.facts.gpus_in_node);
+    const Sourced<std::int64_t>& per_node = context_.workload.gpus_per_node;
+    // A process that is shown one GPU tells nothing of its node.
+    if (per_node && in_node > 1 && *per_node.value != in_node)
+      say("it counts " + std::to_string(*per_node.value) + " GPUs in a node, the traces list " +
+          std::to_string(in_node));
+  }
+
+  void model() {
+    const Sourced<std::string>& card = context_.workload.gpu_model;
+    std::string gpu;
+    for (const RankEntry& entry : context_.ranks.entries)
+      if (gpu.empty()) gpu = entry.facts.gpu;
+    if (!card || gpu.empty()) return;
+    const std::string seen = lower(gpu);
+    for (const std::string& number : model_numbers(*card.value))
+      if (seen.find(number) == std::string::npos)
+        return say("its GPU is \"" + *card.value + "\", that of the traces \"" + gpu + "\"");
+  }
+
+  void links() {
+    const Hardware hardware = find_hardware(context_);
+    for (const auto& [name, peak] : hardware.peaks)
+      if (peak.disagreeing > 0)
+        say("its " + std::string(name == "nic_bytes_per_s" ? "scale-out" : "scale-up") + " bandwidth is " +
+            gigabytes_per_s(peak.disagreeing) + " one way, " + peak.source + " says " + gigabytes_per_s(peak.value) +
+            ", which is used");
+  }
+
+ private:
+  void say(std::string why) {
+    Problem problem;
+    problem.code = Code::card_disagrees;
+    problem.file = context_.workload.card_file;
+    problem.detail = std::move(why);
+    problems_.add(std::move(problem));
+  }
+
+  const ReportContext& context_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+void compare_card(const ReportContext& context, Problems& problems) {
+  if (context.workload.card_file.empty() || context.ranks.entries.empty()) return;
+  CardCheck check(context, problems);
+  check.gpus();
+  check.model();
+  check.links();
+}
+
+}  // namespace ccl
