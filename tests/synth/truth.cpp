@@ -237,7 +237,7 @@ class TruthWriter {
       }
     for (std::size_t stage = 0; stage < group.members.size(); ++stage) {
       std::vector<std::pair<std::int64_t, std::int64_t>> working, anything;
-      for (const Op& op : ops_of(group.members[stage], s)) {
+      for (const Op& op : ops_around(group.members[stage], s)) {
         const std::pair<std::int64_t, std::int64_t> piece{std::max(op.start, from), std::min(op.end, until)};
         if (piece.first >= piece.second) continue;
         anything.push_back(piece);
@@ -248,6 +248,14 @@ class TruthWriter {
       table.row(group.name, job_.first_step + static_cast<int>(s), stage, group.members[stage], until - from, bubble,
                 bubble - idle, idle);
     }
+  }
+
+  /// Of the neighbouring steps too: a stage may still be busy with the last one when another begins the next.
+  std::vector<Op> ops_around(int rank, std::size_t s) const {
+    std::vector<Op> all;
+    for (std::size_t k = s == 0 ? 0 : s - 1; k <= s + 1 && k < static_cast<std::size_t>(job_.steps); ++k)
+      for (const Op& op : ops_of(rank, k)) all.push_back(op);
+    return all;
   }
 
   std::vector<Op> ops_of(int rank, std::size_t s) const {
