@@ -9,6 +9,12 @@ SCHEDULES = {
     "1f1b": ("--mesh", "pp=4,dp_shard=2", "--layers", "8", "--microbatches", "8", "--schedule", "1f1b"),
     "interleaved": ("--mesh", "pp=4,dp_shard=2", "--layers", "8", "--microbatches", "4", "--schedule", "interleaved"),
     "zero_bubble": ("--mesh", "pp=2,dp_shard=2,tp=2", "--layers", "4", "--microbatches", "4", "--schedule", "zb"),
+    "gpipe": ("--mesh", "pp=4", "--layers", "4", "--microbatches", "6", "--schedule", "gpipe"),
+    "woven": ("--layout", "megatron", "--data-parallel", "distopt", "--mesh", "pp=2,dp_shard=2,ep=2", "--experts", "4",
+              "--layers", "8", "--schedule", "combined", "--recompute", "--microbatches", "4"),
+    "dualpipev": ("--mesh", "pp=2,dp_shard=2", "--layers", "8", "--schedule", "dualpipev", "--microbatches", "6"),
+    "dualpipev_nsys": ("--mesh", "pp=2,dp_shard=2,ep=2", "--experts", "4", "--layers", "8", "--schedule", "dualpipev",
+                       "--microbatches", "6", "--format", "nsys"),
     "nsys": ("--mesh", "pp=2,dp_shard=4", "--layers", "4", "--format", "nsys"),
 }
 CLOCK_NS = 2000
