@@ -25,4 +25,11 @@ std::size_t split_blocks_avx2(const char* window, std::size_t from, std::size_t 
 std::size_t split_blocks_avx512(const char* window, std::size_t from, std::size_t to, SplitState& state,
                                 EventSpan* spans, std::size_t room, std::size_t& count);
 
+/// The blocks of split_lines: whole events in Kineto's layout from `from`, behind the end of one; returns where the
+/// last one ends.
+std::size_t split_lines_avx2(const char* window, std::size_t from, std::size_t to, EventSpan* spans,
+                             std::size_t capacity, std::size_t& count);
+std::size_t split_lines_avx512(const char* window, std::size_t from, std::size_t to, EventSpan* spans,
+                               std::size_t capacity, std::size_t& count);
+
 }  // namespace ccl

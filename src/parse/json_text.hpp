@@ -3,6 +3,7 @@
 // A strict parser would refuse a whole trace for one such byte.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -128,6 +129,12 @@ inline bool JsonWalk::next() {
   value_.text = {at_ + quotes, static_cast<std::size_t>(behind - at_ - 2 * quotes)};
   at_ = behind;
   return true;
+}
+
+/// text == literal. The length of a literal is known, so nothing is called.
+template <std::size_t N>
+inline bool is(std::string_view text, const char (&literal)[N]) {
+  return text.size() == N - 1 && std::memcmp(text.data(), literal, N - 1) == 0;
 }
 
 /// Member of an object text, none if missing. Walks from the start: for small objects.

@@ -26,9 +26,9 @@ bool has_key_with_c(const char* at, const char* end) {
 }
 
 void read_shape(std::string_view key, std::string_view text, GpuArguments& out) {
-  float* const to = key == "blocks per SM"               ? &out.blocks_per_sm
-                    : key == "warps per SM"              ? &out.warps_per_sm
-                    : key == "est. achieved occupancy %" ? &out.occupancy_percent
+  float* const to = is(key, "blocks per SM")               ? &out.blocks_per_sm
+                    : is(key, "warps per SM")              ? &out.warps_per_sm
+                    : is(key, "est. achieved occupancy %") ? &out.occupancy_percent
                                                          : nullptr;
   if (to == nullptr) return;
   if (!out.has_shape) {
@@ -47,19 +47,19 @@ GpuArguments read_gpu_arguments(std::string_view arguments, ArgumentNeeds needs)
   for (JsonWalk walk(arguments); walk.next();) {
     const std::string_view key = walk.key();
     const std::string_view text = walk.value().text;
-    if (key == "stream") {
+    if (is(key, "stream")) {
       out.stream = parse_integer(text, std::numeric_limits<std::int64_t>::min());
       out.has_stream = out.stream != std::numeric_limits<std::int64_t>::min();
-    } else if (key == "device") {
+    } else if (is(key, "device")) {
       out.device = parse_integer(text, -1);
-    } else if (key == "correlation") {
+    } else if (is(key, "correlation")) {
       out.correlation = parse_integer(text, 0);
       has_correlation = true;
-    } else if (key == "External id") {
+    } else if (is(key, "External id")) {
       out.external_id = parse_integer(text, -1);
-    } else if (key == "bytes") {
+    } else if (is(key, "bytes")) {
       out.bytes = parse_integer(text, -1);
-    } else if (key == "Collective name") {
+    } else if (is(key, "Collective name")) {
       out.has_collective = walk.value().present();
     } else if (needs == ArgumentNeeds::all && text.size() < 32) {
       read_shape(key, text, out);
@@ -77,10 +77,10 @@ LaunchArguments read_launch_arguments(std::string_view arguments) {
   LaunchArguments out;
   if (arguments.empty()) return out;
   for (JsonWalk walk(arguments); walk.next();) {
-    if (walk.key() == "correlation") {
+    if (is(walk.key(), "correlation")) {
       out.correlation = parse_integer(walk.value().text, 0);
       if (out.correlation != 0) return out;
-    } else if (walk.key() == "External id") {
+    } else if (is(walk.key(), "External id")) {
       out.external_id = parse_integer(walk.value().text, -1);
     }
   }
@@ -100,34 +100,34 @@ CommunicationArguments read_communication_arguments(std::string_view arguments) 
     const std::string_view key = walk.key();
     const JsonValue& value = walk.value();
     if (!value.present()) continue;
-    if (key == "Collective name") {
+    if (is(key, "Collective name")) {
       out.collective = value.text;
       out.any = true;
-    } else if (key == "dtype") {
+    } else if (is(key, "dtype")) {
       out.dtype = value.text;
-    } else if (key == "In msg nelems") {
+    } else if (is(key, "In msg nelems")) {
       out.in_elements = parse_integer(value.text, -1);
-    } else if (key == "Out msg nelems") {
+    } else if (is(key, "Out msg nelems")) {
       out.out_elements = parse_integer(value.text, -1);
-    } else if (key == "Group size") {
+    } else if (is(key, "Group size")) {
       out.group_size = parse_integer(value.text, -1);
-    } else if (key == "Process Group Name") {
+    } else if (is(key, "Process Group Name")) {
       out.group_name = value.text;
-    } else if (key == "Process Group Description") {
+    } else if (is(key, "Process Group Description")) {
       out.group_description = value.text;
-    } else if (key == "Process Group Ranks") {
+    } else if (is(key, "Process Group Ranks")) {
       out.members = value;
-    } else if (key == "In split size") {
+    } else if (is(key, "In split size")) {
       out.in_split = value;
-    } else if (key == "Out split size") {
+    } else if (is(key, "Out split size")) {
       out.out_split = value;
-    } else if (key == "Seq") {
+    } else if (is(key, "Seq")) {
       out.sequence = parse_integer(value.text, -1);
-    } else if (key == "Src Rank") {
+    } else if (is(key, "Src Rank")) {
       out.source = parse_integer(value.text, -1);
-    } else if (key == "Dst Rank") {
+    } else if (is(key, "Dst Rank")) {
       out.destination = parse_integer(value.text, -1);
-    } else if (key == "External id") {
+    } else if (is(key, "External id")) {
       out.external_id = parse_integer(value.text, -1);
     }
   }

@@ -214,7 +214,7 @@ void KinetoBuilder::add_cpu(const EventText& event, std::int64_t start_ns, std::
     communication_.add_annotation(thread(event), start_ns, start_ns + dur_ns, name.substr(communication.size()));
   const bool is_operation = event.category == Category::cpu_op;
   const bool is_annotation = event.category == Category::user_annotation;
-  if (is_operation && name == "record_param_comms") communication_.add_record(trace_, event.arguments);
+  if (is_operation && is(name, "record_param_comms")) communication_.add_record(trace_, event.arguments);
   if ((is_operation || is_annotation) && name.starts_with(step_marker)) {
     const std::int64_t number = parse_integer(name.substr(step_marker.size()), -1);
     if (number >= 0) trace_.steps.push_back({number, start_ns, start_ns + dur_ns, StepSource::marker, {}});

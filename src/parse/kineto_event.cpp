@@ -10,7 +10,7 @@ bool ends_with_ignoring_case(std::string_view text, std::string_view lower) {
 }
 
 bool is_special_name(std::string_view name) {
-  return name.starts_with("nccl:") || name.starts_with("ProfilerStep#") || name == "record_param_comms";
+  return name.starts_with("nccl:") || name.starts_with("ProfilerStep#") || is(name, "record_param_comms");
 }
 
 Category any_category(std::string_view text) {
@@ -93,14 +93,14 @@ class UsualOrder {
 Category category_of(std::string_view text) {
   switch (text.size()) {
     case 6:
-      if (text == "kernel") return Category::kernel;
-      if (text == "cpu_op") return Category::cpu_op;
+      if (is(text, "kernel")) return Category::kernel;
+      if (is(text, "cpu_op")) return Category::cpu_op;
       break;
     case 12:
-      if (text == "cuda_runtime") return Category::runtime;
+      if (is(text, "cuda_runtime")) return Category::runtime;
       break;
     case 15:
-      if (text == "python_function") return Category::python_function;
+      if (is(text, "python_function")) return Category::python_function;
       break;
     default: break;
   }
@@ -166,7 +166,6 @@ std::optional<EventFate> EventFilter::read_usual(std::string_view text, EventTex
 }
 
 EventFate EventFilter::read(std::string_view text, EventText& event) const {
-  event = {};
   if (const std::optional<EventFate> fate = read_usual(text, event); fate.has_value()) return *fate;
   event = {};
   return read_any(text, event);
@@ -178,25 +177,25 @@ EventFate EventFilter::read_any(std::string_view text, EventText& event) const {
   while (walk.next()) {
     const std::string_view key = walk.key();
     const JsonValue& value = walk.value();
-    if (key == "args") {
+    if (is(key, "args")) {
       if (value.type == JsonType::object) event.arguments = value.text;
-    } else if (key == "ts") {
+    } else if (is(key, "ts")) {
       event.time = value;
-    } else if (key == "dur") {
+    } else if (is(key, "dur")) {
       event.duration = value;
-    } else if (key == "ph") {
+    } else if (is(key, "ph")) {
       event.phase = value.text.size() == 1 ? value.text[0] : '?';
       const bool instant = event.phase == 'i' && wants_.memory_usage;
       if (event.phase != 'X' && event.phase != 'B' && event.phase != 'E' && !instant) return EventFate::ignored;
-    } else if (key == "cat") {
+    } else if (is(key, "cat")) {
       event.category = value.present() ? category_of(value.text) : Category::none;
       has_category = true;
-    } else if (key == "name") {
+    } else if (is(key, "name")) {
       event.name = value.type == JsonType::string ? value.text : std::string_view{};
       has_name = true;
-    } else if (key == "pid") {
+    } else if (is(key, "pid")) {
       event.process = value;
-    } else if (key == "tid") {
+    } else if (is(key, "tid")) {
       event.thread = value;
     } else {
       continue;

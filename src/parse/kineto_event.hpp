@@ -43,7 +43,7 @@ class EventFilter {
   /// Of a category that is wanted at all.
   bool wants_name(Category category, std::string_view raw_name) const;
 
-  /// text = one object, '{' to '}'.
+  /// text = one object, '{' to '}'. event: as constructed.
   EventFate read(std::string_view text, EventText& event) const;
   /// The same for the bulk of a trace, told by comparing a few words of its first bytes: counted, ignored, or wanted
   /// if read() must look.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "parse/line_splitter.hpp"
 #include "parse/salvage.hpp"
 
 namespace ccl {
@@ -227,7 +228,7 @@ KinetoScan::Progress KinetoScan::scan_events() {
   while (true) {
     const std::size_t to = std::min(window_.size(), at_ + piece_bytes);
     const bool last = at_end_ && to == window_.size();
-    const SplitResult found = split_events(window_.data(), at_, to, last, split_, spans_.data(), spans_.size(), level_);
+    const SplitResult found = split_lines(window_.data(), at_, to, last, split_, spans_.data(), spans_.size(), level_);
     const bool moved = found.position > at_;
     at_ = found.position;
     bool list_over = false;
@@ -283,6 +284,10 @@ void KinetoScan::take_spans(std::size_t count, bool& list_over) {
 /// What stands between the last event and `end`: commas and space, null, the end of the list, or damage. False if the
 /// scan can not simply go on at `end`; then at_ and place_ say where.
 bool KinetoScan::take_gap(std::size_t end, bool& list_over) {
+  if (end - kept_ == 4 && std::memcmp(window_.data() + kept_, ",\n  ", 4) == 0) {  // as Kineto writes it
+    kept_ = end;
+    return true;
+  }
   while (kept_ < end) {
     const char c = window_[kept_];
     if (static_cast<unsigned char>(c) <= ' ' || c == ',') {

@@ -50,6 +50,7 @@ bool never_launches(std::string_view name) {
 }  // namespace
 
 void NameCache::clear() {
+  last_ = nullptr;
   names_.clear();
   hashes_.clear();
   slots_.assign(1024, 0);
@@ -63,6 +64,12 @@ void NameCache::insert(std::uint64_t hash, std::uint32_t number) {
 }
 
 KnownName& NameCache::find(std::string_view raw) {
+  if (last_ != nullptr && last_->raw == raw) return *last_;
+  last_ = &look_up(raw);
+  return *last_;
+}
+
+KnownName& NameCache::look_up(std::string_view raw) {
   const std::uint64_t hash = sample_hash(raw);
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t slot = hash & mask; slots_[slot] != 0; slot = (slot + 1) & mask) {

@@ -38,10 +38,12 @@ class NameCache {
  private:
   static constexpr std::size_t most_names = std::size_t{1} << 16;
   void clear();
+  KnownName& look_up(std::string_view raw);
   void insert(std::uint64_t hash, std::uint32_t number);
 
   const Classifier& classifier_;
   StringTable& strings_;
+  KnownName* last_ = nullptr;  // found; the same name is often asked for several times in a row
   std::deque<KnownName> names_;
   std::vector<std::uint64_t> hashes_;
   std::vector<std::uint32_t> slots_;  // number + 1; 0 = empty

@@ -1,0 +1,101 @@
+// Where events end in Kineto's layout: at a brace three bytes behind a line feed. Quotes and braces are only counted.
+#include <cstring>
+
+#include "parse/event_splitter_blocks.hpp"
+
+#if defined(CCL_SPLIT_X86)
+#include <immintrin.h>
+
+namespace ccl {
+namespace {
+
+#define CCL_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#define CCL_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi,bmi2,lzcnt,popcnt")))
+
+struct LineMasks {
+  std::uint64_t quote, backslash, open, close, feed;
+};
+
+CCL_AVX512 inline LineMasks masks_avx512(const char* at) {
+  const __m512i bytes = _mm512_loadu_si512(at);
+  const auto equal = [&](char c) CCL_AVX512 { return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(c)); };
+  return {equal('"'), equal('\\'), equal('{'), equal('}'), equal('\n')};
+}
+
+CCL_AVX2 inline LineMasks masks_avx2(const char* at) {
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
+  const auto equal = [&](char c) CCL_AVX2 {
+    const __m256i wanted = _mm256_set1_epi8(c);
+    const auto bits = [&](__m256i half) CCL_AVX2 {
+      return static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(half, wanted))));
+    };
+    return bits(low) | bits(high) << 32;
+  };
+  return {equal('"'), equal('\\'), equal('{'), equal('}'), equal('\n')};
+}
+
+constexpr char between[] = ",\n  {\n    \"";  // the end of one event and the beginning of the next
+constexpr std::size_t between_bytes = sizeof between - 1;
+constexpr std::size_t gap_bytes = 4;  // of it before the brace
+
+inline bool is_between(const char* at) {
+  std::uint64_t first = 0, wanted = 0;
+  std::memcpy(&first, at, 8);
+  std::memcpy(&wanted, between, 8);
+  return first == wanted && at[8] == between[8] && at[9] == between[9] && at[10] == between[10];
+}
+
+/// An event from the brace that opens it, 64 bytes at a time.
+struct OpenEvent {
+  std::size_t begin = 0, at = 0;
+  std::uint64_t odd_quotes = 0, backslashes = 0, feed_before = 0;
+  std::int64_t depth = 0;
+
+  explicit OpenEvent(std::size_t from) : begin(from), at(from) {}
+  bool fits(std::size_t to) const { return at + 64 + between_bytes <= to; }
+  /// True when the block holds the brace that ends the event; `at` is then behind it.
+  __attribute__((always_inline)) bool add(const LineMasks& m) {
+    const std::uint64_t ends = m.close & (m.feed << 3 | feed_before >> 61);
+    const int bit = ends == 0 ? 63 : __builtin_ctzll(ends);
+    const std::uint64_t upto = ~std::uint64_t{0} >> (63 - bit);
+    feed_before = m.feed;
+    backslashes |= m.backslash & upto;
+    odd_quotes ^= m.quote & upto;
+    depth += __builtin_popcountll(m.open & upto) - __builtin_popcountll(m.close & upto);
+    at += static_cast<std::size_t>(bit) + 1;
+    return ends != 0;
+  }
+  bool whole() const { return depth == 0 && backslashes == 0 && __builtin_parityll(odd_quotes) == 0; }
+};
+
+}  // namespace
+
+CCL_AVX2 std::size_t split_lines_avx2(const char* window, std::size_t from, std::size_t to, EventSpan* spans,
+                                      std::size_t capacity, std::size_t& count) {
+  while (count < capacity && from + between_bytes <= to && is_between(window + from)) {
+    OpenEvent event(from + gap_bytes);
+    bool ended = false;
+    while (!ended && event.fits(to)) ended = event.add(masks_avx2(window + event.at));
+    if (!ended || !event.whole() || !is_between(window + event.at)) break;
+    spans[count++] = {static_cast<std::uint32_t>(event.begin), static_cast<std::uint32_t>(event.at)};
+    from = event.at;
+  }
+  return from;
+}
+
+CCL_AVX512 std::size_t split_lines_avx512(const char* window, std::size_t from, std::size_t to, EventSpan* spans,
+                                          std::size_t capacity, std::size_t& count) {
+  while (count < capacity && from + between_bytes <= to && is_between(window + from)) {
+    OpenEvent event(from + gap_bytes);
+    bool ended = false;
+    while (!ended && event.fits(to)) ended = event.add(masks_avx512(window + event.at));
+    if (!ended || !event.whole() || !is_between(window + event.at)) break;
+    spans[count++] = {static_cast<std::uint32_t>(event.begin), static_cast<std::uint32_t>(event.at)};
+    from = event.at;
+  }
+  return from;
+}
+
+}  // namespace ccl
+#endif

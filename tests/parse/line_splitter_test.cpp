@@ -1,0 +1,106 @@
+#include "parse/line_splitter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace ccl {
+namespace {
+
+using Spans = std::vector<std::pair<std::size_t, std::size_t>>;
+
+struct Split {
+  Spans spans;
+  SplitStop stop = SplitStop::end;
+  std::int32_t depth = 0;
+  friend bool operator==(const Split&, const Split&) = default;
+};
+
+/// Scans the text in pieces, as windows arrive.
+template <class Splitter>
+Split split(Splitter splitter, const std::string& text, SplitLevel level, std::size_t piece, std::size_t capacity) {
+  const std::string padded = text + std::string(64, ' ');
+  Split out;
+  SplitState state;
+  std::vector<EventSpan> spans(capacity);
+  std::size_t at = 0;
+  for (std::size_t to = std::min(piece, text.size());; to = std::min(to + piece, text.size())) {
+    SplitResult r;
+    do {
+      r = splitter(padded.data(), at, to, to == text.size(), state, spans.data(), capacity, level);
+      at = r.position;
+      for (std::size_t i = 0; i < r.count; ++i) out.spans.emplace_back(spans[i].begin, spans[i].end);
+    } while (r.stop == SplitStop::full);
+    out.stop = r.stop;
+    if (r.stop != SplitStop::end || to == text.size()) break;
+  }
+  out.depth = state.depth;
+  return out;
+}
+
+std::vector<SplitLevel> levels() {
+  std::vector<SplitLevel> out{SplitLevel::scalar};
+  if (best_split_level() >= SplitLevel::avx2) out.push_back(SplitLevel::avx2);
+  if (best_split_level() >= SplitLevel::avx512) out.push_back(SplitLevel::avx512);
+  return out;
+}
+
+std::string lines(const std::string& members) { return "\n  {\n    " + members + "\n  },"; }
+
+void expect_same(const std::string& text, std::size_t piece, std::size_t capacity) {
+  const Split expected = split(split_events, text, SplitLevel::scalar, text.size(), 4096);
+  for (const SplitLevel level : levels())
+    ASSERT_EQ(split(split_lines, text, level, piece, capacity), expected) << text;
+}
+
+TEST(LineSplitter, FindsWhatTheOtherSplitterFinds) {
+  const std::vector<std::string> events{
+      lines(R"("ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1,)"
+            "\n    \"ts\": 1.5, \"dur\": 2,\n    \"args\": {\n      \"External id\": 1\n    }"),
+      lines(R"("name": "process_name", "ph": "M", "args": {"labels": "CPU"})"),
+      lines(R"("ph": "s", "id": 7)"),
+      lines(R"("ph": "X", "name": "a brace } alone")"),
+      lines(R"("ph": "X", "name": "an \"escape\" and a path C:\\x")"),
+      lines("\"ph\": \"X\", \"name\": \"a line\n  } inside\""),
+      lines("\"ph\": \"X\", \"args\": {\"list\": [{\"a\": 1},\n  {\n    \"b\": 2\n  },\n  {\n    \"c\": 3\n  }]}"),
+      lines(R"("ph": "X", "name": ")" + std::string(700, 'k') + '"'),
+      R"({"ph":"X","name":"compact"},)",
+      " {} ,",
+      ",\n  "};
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 1500; ++round) {
+    std::string text;
+    const std::size_t kinds = round % 3 == 0 ? 3 : events.size();
+    while (text.size() < 3000) text += events[random() % kinds];
+    text += "\n  ]";
+    expect_same(text, 1 + random() % 1500, round % 2 == 0 ? 64 : 128);
+  }
+}
+
+TEST(LineSplitter, SeesAQuoteTooManyAndTheEndOfTheList) {
+  const std::string good = lines(R"("ph": "X", "name": "a")");
+  for (std::size_t before = 0; before < 12; ++before) {
+    std::string text;
+    for (std::size_t i = 0; i < before; ++i) text += good;
+    expect_same(text + lines(R"("ph": "X", "name": "a"b")") + good + std::string(200, ' '), 100000, 4096);
+    expect_same(text + "\n  ], \"n\": 2}" + good + std::string(200, ' '), 100000, 4096);
+    expect_same(text + "\n  {\n    \"ph\": \"X\", \"args\": {" + std::string(200, ' '), 100000, 4096);  // cut
+  }
+}
+
+TEST(LineSplitter, ADamagedEventWhoseQuotesAndBracesPairOffIsTakenAsItStands) {
+  const std::string good = lines(R"("ph": "X", "name": ")" + std::string(200, 'k') + '"');
+  const std::string damaged = lines(R"("ph": "X", "name": "a"b"c")");
+  const std::string text = good + damaged + good + good + std::string(200, ' ');
+  for (const SplitLevel level : levels()) {
+    if (level == SplitLevel::scalar) continue;
+    const Split found = split(split_lines, text, level, text.size(), 4096);
+    EXPECT_EQ(found.stop, SplitStop::end);
+    EXPECT_EQ(found.spans.size(), 4U);
+  }
+}
+
+}  // namespace
+}  // namespace ccl
