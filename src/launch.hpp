@@ -15,6 +15,7 @@ struct Launch {
   int step_tasks = 0;         // SLURM_STEP_NUM_TASKS; 0 = not in a step
   bool mpi_wired = false;     // the launcher tells MPI about the other processes
   bool open_mpi_world = false;
+  bool alone = false;         // no launcher of any kind has left a trace: MPI need not be started
 };
 Launch inspect_launch(const Environment& environment);
 

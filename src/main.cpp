@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
 
   try {
     catch_signals();  // a batch system may send its warning while MPI starts
-    const Comm comm(argc, argv);
+    const Comm comm(argc, argv, launch.alone ? MpiStart::alone : MpiStart::needed);
     catch_signals();  // MPI may have brought handlers of its own
     return exit_status(serve(request, refused, launch, comm));
   } catch (const std::exception& error) {  // MPI would not start

@@ -7,16 +7,20 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/bytes.hpp"
 
 namespace ccl {
 
+/// A process that nothing but a shell started needs no MPI_Init, which costs more than reading a small folder.
+enum class MpiStart : std::uint8_t { needed, alone };
+
 class Comm {
  public:
-  /// Starts MPI (the serial body: nothing). One per process.
-  Comm(int& argc, char**& argv);
+  /// Starts MPI (the serial body, and alone: nothing). One per process.
+  Comm(int& argc, char**& argv, MpiStart start = MpiStart::needed);
   ~Comm();  // finalises
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
@@ -52,7 +56,7 @@ class Comm {
 
   /// Ends every worker at once (our bug; others may wait in a collective).
   [[noreturn]] void abort(int exit_code) const;
-  /// The MPI_Comm for parallel HDF5, as an opaque pointer; null in the serial body.
+  /// The MPI_Comm for parallel HDF5, as an opaque pointer; null without MPI.
   const void* native_handle() const;
   /// Lets the processes that share this node's memory be counted (for memory and thread sizing).
   int workers_on_node() const;
@@ -81,20 +85,27 @@ std::vector<T> gather_all_rows(const Comm& comm, const std::vector<T>& mine) {
   return all;
 }
 
-/// Sends out[i]'s rows to worker i; returns what came, in worker order.
+/// Sends out[i]'s rows to worker i; returns what came, in worker order. One worker keeps its rows where they are.
 template <class T>
-std::vector<T> exchange_rows(const Comm& comm, const std::vector<std::vector<T>>& out) {
+std::vector<T> exchange_rows(const Comm& comm, std::vector<std::vector<T>> out) {
   static_assert(std::is_trivially_copyable_v<T>);
+  if (comm.num_workers() == 1 && out.size() == 1) return std::move(out.front());
   std::vector<Bytes> parcels(out.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto* at = reinterpret_cast<const std::byte*>(out[i].data());
     parcels[i].assign(at, at + out[i].size() * sizeof(T));
+    out[i] = {};  // before the next is packed: each row is held once
   }
   std::vector<T> all;
-  for (const Bytes& part : comm.exchange(std::move(parcels))) {
+  std::vector<Bytes> parts = comm.exchange(std::move(parcels));
+  std::size_t bytes = 0;
+  for (const Bytes& part : parts) bytes += part.size();
+  all.reserve(bytes / sizeof(T));
+  for (Bytes& part : parts) {
     const std::size_t before = all.size();
     all.resize(before + part.size() / sizeof(T));
     if (!part.empty()) std::memcpy(static_cast<void*>(all.data() + before), part.data(), part.size());
+    part = {};
   }
   return all;
 }

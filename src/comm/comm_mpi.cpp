@@ -47,6 +47,7 @@ void wait_all(std::vector<MPI_Request>& requests) {
 void limit_messages_for_test(std::size_t bytes) { message_limit = bytes == 0 ? largest_message_bytes : bytes; }
 
 struct Comm::State {
+  bool started = false;  // MPI; else there is one worker, and nothing below may call MPI
   MPI_Comm all = MPI_COMM_NULL;
   MPI_Comm reports = MPI_COMM_NULL;  // of its own, so that progress never meets data
   int worker = 0, workers = 1, on_node = 1;
@@ -60,6 +61,7 @@ struct Comm::State {
   std::chrono::steady_clock::time_point last_report{};
 
   std::int64_t reduce(std::int64_t value, MPI_Op op) const {
+    if (!started) return value;
     std::int64_t result = 0;
     check(MPI_Allreduce(&value, &result, 1, MPI_INT64_T, op, all), "MPI_Allreduce");
     return result;
@@ -85,7 +87,10 @@ struct Comm::State {
   }
 };
 
-Comm::Comm(int& argc, char**& argv) : state_(std::make_unique<State>()) {
+Comm::Comm(int& argc, char**& argv, MpiStart start) : state_(std::make_unique<State>()) {
+  state_->latest.resize(1);
+  if (start == MpiStart::alone) return;
+  state_->started = true;
   int provided = MPI_THREAD_SINGLE;
   check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   check(MPI_Comm_dup(MPI_COMM_WORLD, &state_->all), "MPI_Comm_dup");
@@ -101,6 +106,7 @@ Comm::Comm(int& argc, char**& argv) : state_(std::make_unique<State>()) {
 }
 
 Comm::~Comm() {
+  if (!state_->started) return;
   try {
     state_->finish_reports();
     MPI_Comm_free(&state_->reports);
@@ -114,11 +120,14 @@ Comm::~Comm() {
 int Comm::worker() const { return state_->worker; }
 int Comm::num_workers() const { return state_->workers; }
 int Comm::workers_on_node() const { return state_->on_node; }
-const void* Comm::native_handle() const { return &state_->all; }
+const void* Comm::native_handle() const { return state_->started ? &state_->all : nullptr; }
 
-void Comm::barrier() const { check(MPI_Barrier(state_->all), "MPI_Barrier"); }
+void Comm::barrier() const {
+  if (state_->started) check(MPI_Barrier(state_->all), "MPI_Barrier");
+}
 
 Bytes Comm::broadcast(Bytes bytes) const {
+  if (!state_->started) return bytes;
   auto size = static_cast<std::int64_t>(bytes.size());
   check(MPI_Bcast(&size, 1, MPI_INT64_T, 0, state_->all), "MPI_Bcast");
   bytes.resize(static_cast<std::size_t>(size));
@@ -129,6 +138,7 @@ Bytes Comm::broadcast(Bytes bytes) const {
 std::vector<Bytes> Comm::exchange(std::vector<Bytes> out) const {
   const int workers = state_->workers;
   if (out.size() != static_cast<std::size_t>(workers)) throw std::logic_error("exchange needs one parcel per worker");
+  if (!state_->started) return out;
   std::vector<std::int64_t> out_sizes(out.size()), in_sizes(out.size());
   for (std::size_t i = 0; i < out.size(); ++i) out_sizes[i] = static_cast<std::int64_t>(out[i].size());
   check(MPI_Alltoall(out_sizes.data(), 1, MPI_INT64_T, in_sizes.data(), 1, MPI_INT64_T, state_->all), "MPI_Alltoall");
@@ -159,6 +169,11 @@ std::vector<Bytes> Comm::gather_all(Bytes mine) const {
   const auto workers = static_cast<std::size_t>(state_->workers);
   const auto size = static_cast<std::int64_t>(mine.size());
   std::vector<std::int64_t> sizes(workers);
+  if (!state_->started) {
+    std::vector<Bytes> all(1);
+    all.front() = std::move(mine);
+    return all;
+  }
   check(MPI_Allgather(&size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, state_->all), "MPI_Allgather");
   std::vector<Bytes> all(workers);
   std::int64_t total = 0;
@@ -221,6 +236,7 @@ std::int64_t Comm::max(std::int64_t value) const { return state_->reduce(value, 
 
 std::int64_t Comm::exclusive_sum(std::int64_t value) const {
   std::int64_t before = 0;
+  if (!state_->started) return 0;
   check(MPI_Exscan(&value, &before, 1, MPI_INT64_T, MPI_SUM, state_->all), "MPI_Exscan");
   return is_first() ? 0 : before;  // MPI leaves worker 0's result undefined
 }
@@ -240,7 +256,7 @@ Comm::Totals Comm::report(const Totals& mine) const {
     }
     return mine;
   }
-  for (;;) {
+  while (s.started) {
     int waiting = 0;
     MPI_Status status;
     check(MPI_Iprobe(MPI_ANY_SOURCE, report_tag, s.reports, &waiting, &status), "MPI_Iprobe");
@@ -257,6 +273,7 @@ Comm::Totals Comm::report(const Totals& mine) const {
 }
 
 void Comm::abort(int exit_code) const {
+  if (!state_->started) std::_Exit(exit_code);
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::abort();
 }

@@ -13,7 +13,7 @@ struct Comm::State {
   std::deque<Bytes> to_myself;
 };
 
-Comm::Comm(int&, char**&) : state_(std::make_unique<State>()) {}
+Comm::Comm(int&, char**&, MpiStart) : state_(std::make_unique<State>()) {}
 Comm::~Comm() = default;
 
 int Comm::worker() const { return 0; }

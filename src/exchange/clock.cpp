@@ -205,7 +205,7 @@ void fill_residuals(const std::vector<EndDifference>& mine, const Comm& comm, Cl
       out[static_cast<std::size_t>(host) % workers].push_back({host, 0, left_ns});
   }
   std::map<std::int32_t, std::vector<std::int64_t>> by_host;
-  for (const HostDeviation& d : exchange_rows(comm, out)) by_host[d.host].push_back(d.deviation_ns);
+  for (const HostDeviation& d : exchange_rows(comm, std::move(out))) by_host[d.host].push_back(d.deviation_ns);
   std::vector<HostResidual> residuals;
   for (auto& [host, list] : by_host) {
     const auto count = static_cast<std::int64_t>(list.size());
@@ -225,7 +225,7 @@ std::vector<EndDifference> to_pair_owners(const std::vector<EndDifference>& mine
     const std::uint64_t pair = hash_combine(static_cast<std::uint64_t>(d.host_a), static_cast<std::uint64_t>(d.host_b));
     out[static_cast<std::size_t>(pair % workers)].push_back(d);
   }
-  std::vector<EndDifference> owned = exchange_rows(comm, out);
+  std::vector<EndDifference> owned = exchange_rows(comm, std::move(out));
   std::sort(owned.begin(), owned.end());
   return owned;
 }

@@ -29,7 +29,7 @@ std::vector<T> deal(std::vector<T> rows, const Comm& comm, Less less) {
     from = to;
   }
   out[workers - 1].assign(from, rows.end());
-  std::vector<T> mine = exchange_rows(comm, out);
+  std::vector<T> mine = exchange_rows(comm, std::move(out));
   std::sort(mine.begin(), mine.end(), less);
   return mine;
 }

@@ -77,7 +77,7 @@ std::vector<EventRow> in_rank_order(const std::vector<std::vector<EventRow>>& mi
     std::vector<EventRow>& to = out[owner[rows.front().rank_row]];
     to.insert(to.end(), rows.begin(), rows.end());
   }
-  std::vector<EventRow> all = exchange_rows(comm, out);
+  std::vector<EventRow> all = exchange_rows(comm, std::move(out));
   std::sort(all.begin(), all.end(), [](const EventRow& a, const EventRow& b) {
     return std::tuple(a.rank_row, a.start_ns, a.device, a.stream, a.correlation, a.dur_ns, a.name) <
            std::tuple(b.rank_row, b.start_ns, b.device, b.stream, b.correlation, b.dur_ns, b.name);

@@ -16,11 +16,11 @@ std::int64_t bytes_to_others(std::span<const std::size_t> rows, int me, std::siz
 }
 
 template <class T>
-std::vector<T> exchange_counted(const std::vector<std::vector<T>>& out, const Comm& comm, std::int64_t& bytes) {
+std::vector<T> exchange_counted(std::vector<std::vector<T>> out, const Comm& comm, std::int64_t& bytes) {
   std::vector<std::size_t> rows;
   for (const auto& list : out) rows.push_back(list.size());
   bytes = bytes_to_others(rows, comm.worker(), sizeof(T));
-  return exchange_rows(comm, out);
+  return exchange_rows(comm, std::move(out));
 }
 
 /// What each member of a credible match learns; one list per worker.
@@ -78,8 +78,8 @@ Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, 
 
   matched.verdicts.resize(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) matched.verdicts[i].local = static_cast<std::uint32_t>(i);
-  const auto verdicts = verdicts_of(matched.mine, matched.clock, ranks, comm.num_workers());
-  for (const RecordVerdict& verdict : exchange_counted(verdicts, comm, matched.bytes_back))
+  auto verdicts = verdicts_of(matched.mine, matched.clock, ranks, comm.num_workers());
+  for (const RecordVerdict& verdict : exchange_counted(std::move(verdicts), comm, matched.bytes_back))
     matched.verdicts[verdict.local] = verdict;
   return matched;
 }

@@ -136,7 +136,7 @@ std::vector<DealtMember> deal_members(const MatchedCollectives& mine, const std:
   std::vector<std::vector<Numbered>> back(static_cast<std::size_t>(comm.num_workers()));
   for (const D& row : dealt) back[static_cast<std::size_t>(row.owner)].push_back({row.number, row.local});
   std::vector<DealtMember> rows;
-  for (const Numbered& numbered : exchange_rows(comm, back)) {
+  for (const Numbered& numbered : exchange_rows(comm, std::move(back))) {
     const MatchedInstance& instance = mine.instances[numbered.local];
     for (std::size_t i = 0; i < static_cast<std::size_t>(instance.members_seen); ++i) {
       const MatchedMember& member = mine.members[instance.first_member + i];

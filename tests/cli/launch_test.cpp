@@ -21,8 +21,16 @@ TEST(Launch, AloneIsFirstAndNobodyLaunchedIt) {
   const Launch launch = launch_with({});
   EXPECT_TRUE(launch.first_process);
   EXPECT_FALSE(launch.by_launcher);
+  EXPECT_TRUE(launch.alone);
   EXPECT_EQ(problem_before_mpi(launch), "");
   EXPECT_EQ(problem_after_mpi(launch, 1), "");
+}
+
+TEST(Launch, AnySignOfALauncherOrAJobStartsMpi) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_FD", "MPI_LOCALRANKID", "PALS_RANKID",
+                           "SLURM_JOB_ID", "SLURM_PROCID", "FLUX_TASK_RANK", "PBS_JOBID"})
+    EXPECT_FALSE(launch_with({{name, "0"}}).alone) << name;
+  EXPECT_TRUE(launch_with({{"OMPI_MCA_btl_tcp_if_include", "lo"}, {"SLURM_CONF", "/etc/slurm.conf"}}).alone);
 }
 
 TEST(Launch, SrunWithoutPmixIsRefusedByTaskZero) {
