@@ -1,6 +1,7 @@
 // Interval algebra on half-open [start_ns, end_ns) intervals. A "merged" list is sorted, disjoint and without empty
 // intervals (touching ones are joined); every function below that takes a span expects merged lists.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,6 +25,30 @@ inline void append_merged(Intervals& merged, Interval added) {
     merged.push_back(added);
   }
 }
+
+/// A merged list of which only the length is asked for: append_merged without the list.
+class MergedLength {
+ public:
+  /// In order of start.
+  void add(Interval next) {
+    if (next.length_ns() <= 0) return;
+    if (next.start_ns > last_.end_ns) {
+      closed_ns_ += last_.length_ns();
+      last_ = next;
+    }
+    last_.end_ns = std::max(last_.end_ns, next.end_ns);
+  }
+  std::int64_t length_ns() const { return closed_ns_ + last_.length_ns(); }
+  /// How much lies before a time no earlier than the last start that was added.
+  std::int64_t before_ns(std::int64_t t_ns) const { return closed_ns_ + std::min(last_.end_ns, t_ns) - last_.start_ns; }
+  bool empty() const { return last_.length_ns() == 0; }
+  std::int64_t end_ns() const { return last_.end_ns; }
+
+ private:
+  Interval last_{earliest_ns, earliest_ns};
+  static constexpr std::int64_t earliest_ns = -(std::int64_t{1} << 62);  // readers take no time before it
+  std::int64_t closed_ns_ = 0;
+};
 
 /// Any list -> merged list. Sorts.
 Intervals merge_intervals(Intervals any);

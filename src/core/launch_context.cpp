@@ -3,7 +3,25 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/sort_runs.hpp"
+
 namespace ccl {
+
+std::vector<std::uint32_t> launched_events(const RankTrace& trace) {
+  const EventTable& events = trace.events;
+  std::size_t threads = 1, lanes = trace.lanes.size();
+  for (const std::uint32_t thread : events.launch_thread) threads = std::max<std::size_t>(threads, thread + 1U);
+  if (threads * lanes > events.size()) lanes = 1;  // more stretches than events: by thread alone
+  const auto stretch = [&](std::size_t i) { return events.launch_thread[i] * lanes + events.lane[i] % lanes; };
+  std::vector<std::size_t> first(threads * lanes + 1);
+  for (std::size_t i = 0; i < events.size(); ++i)
+    if (events.launch_ns[i] != absent_ns) ++first[stretch(i) + 1];
+  for (std::size_t s = 1; s < first.size(); ++s) first[s] += first[s - 1];
+  std::vector<std::uint32_t> rows(first.back());
+  for (std::size_t i = 0; i < events.size(); ++i)
+    if (events.launch_ns[i] != absent_ns) rows[first[stretch(i)]++] = static_cast<std::uint32_t>(i);
+  return rows;
+}
 
 LaunchContext launch_context(const RankTrace& trace) {
   const EventTable& events = trace.events;
@@ -11,11 +29,9 @@ LaunchContext launch_context(const RankTrace& trace) {
   out.innermost.assign(events.size(), -1);
   out.parent.assign(trace.slices.size(), -1);
   std::vector<std::uint32_t> order;
-  if (trace.slices.size() > 0)
-    for (std::size_t i = 0; i < events.size(); ++i)
-      if (events.launch_ns[i] != absent_ns) order.push_back(static_cast<std::uint32_t>(i));
+  if (trace.slices.size() > 0) order = launched_events(trace);
   const auto key = [&](std::uint32_t i) { return std::tuple(events.launch_thread[i], events.launch_ns[i]); };
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  sort_runs(order, [&](std::uint32_t a, std::uint32_t b) { return std::pair(key(a), a) < std::pair(key(b), b); });
 
   std::vector<std::int32_t> open;  // a stack; those that ended lie on top of none that is needed
   std::size_t next = 0;

@@ -32,4 +32,7 @@ struct LaunchContext {
 
 LaunchContext launch_context(const RankTrace& trace);
 
+/// Rows of the GPU events with a launch, by (launch thread, queue): each such stretch is nearly in order of launch.
+std::vector<std::uint32_t> launched_events(const RankTrace& trace);
+
 }  // namespace ccl

@@ -6,38 +6,93 @@
 #include <tuple>
 
 #include "core/collective_math.hpp"
+#include "core/intervals.hpp"
 
 namespace ccl {
 namespace {
 
-/// Length of a merged list within any window, by two binary searches.
-class Lengths {
- public:
-  explicit Lengths(const Intervals& merged) : merged_(merged), before_{0} {
-    before_.reserve(merged.size() + 1);
-    for (const Interval& interval : merged) before_.push_back(before_.back() + interval.length_ns());
-  }
-  std::int64_t within(Interval window) const { return up_to(window.end_ns) - up_to(window.start_ns); }
-
- private:
-  std::int64_t up_to(std::int64_t t_ns) const {
-    const auto next = std::partition_point(merged_.begin(), merged_.end(),
-                                           [&](const Interval& interval) { return interval.start_ns < t_ns; });
-    if (next == merged_.begin()) return 0;
-    const Interval& last = *std::prev(next);
-    return before_[static_cast<std::size_t>(next - merged_.begin())] - std::max<std::int64_t>(0, last.end_ns - t_ns);
-  }
-
-  const Intervals& merged_;
-  std::vector<std::int64_t> before_;
+/// What a device had done up to a time.
+struct Done {
+  std::int64_t compute_ns = 0, covered_ns = 0, starved_ns = 0;  // covered: compute or communication
+  std::uint32_t kernels_count = 0;                              // of compute that had started
 };
 
-/// Row of a lane's device; the number of devices when a trace made by hand does not list it.
-std::size_t device_row(const RankTrace& trace, std::uint16_t lane) {
-  const std::int32_t device = trace.lanes[lane].device;
-  const auto at = std::lower_bound(trace.devices.begin(), trace.devices.end(), device);
-  const bool listed = at != trace.devices.end() && *at == device;
-  return listed ? static_cast<std::size_t>(at - trace.devices.begin()) : trace.devices.size();
+/// A time that is asked for, and where the answer goes.
+struct Question {
+  std::int64_t t_ns = 0;
+  std::uint32_t answer = 0;
+};
+
+/// One device from its first event to its last; questions are answered in passing, so nothing is kept of the events.
+class DeviceSweep {
+ public:
+  void ask(Question question) { questions_.push_back(question); }
+  void start() {
+    std::sort(questions_.begin(), questions_.end(), [](const Question& a, const Question& b) { return a.t_ns < b.t_ns; });
+  }
+  void add(EventKind kind, Interval event, std::int64_t launch_ns, std::vector<Done>& answers) {
+    answer_up_to(event.start_ns, answers);
+    if (event.length_ns() > 0) {
+      end_idling(event.start_ns, launch_ns, answers);
+      busy_.add(event);
+    }
+    if (kind == EventKind::compute) {
+      compute_.add(event);
+      ++kernels_count_;
+    }
+    if (kind == EventKind::compute || kind == EventKind::communication) covered_.add(event);
+  }
+  void finish(std::vector<Done>& answers) {
+    answer_up_to(std::numeric_limits<std::int64_t>::max(), answers);
+    end_idling(absent_ns, absent_ns, answers);
+  }
+
+ private:
+  void answer_up_to(std::int64_t t_ns, std::vector<Done>& answers) {
+    for (; next_ < questions_.size() && questions_[next_].t_ns <= t_ns; ++next_) {
+      const std::int64_t at_ns = questions_[next_].t_ns;
+      answers[questions_[next_].answer] = {compute_.before_ns(at_ns), covered_.before_ns(at_ns), 0, kernels_count_};
+    }
+  }
+  // Whether the device starved while it idled is known only when the next event begins.
+  void end_idling(std::int64_t start_ns, std::int64_t launch_ns, std::vector<Done>& answers) {
+    const bool idled = !busy_.empty() && start_ns > busy_.end_ns();
+    const bool starved = idled && launch_ns != absent_ns && launch_ns >= busy_.end_ns();
+    for (; settled_ < next_; ++settled_) {
+      const std::int64_t idle_ns = starved ? questions_[settled_].t_ns - busy_.end_ns() : 0;
+      answers[questions_[settled_].answer].starved_ns = starved_ns_ + std::max<std::int64_t>(idle_ns, 0);
+    }
+    if (starved) starved_ns_ += start_ns - busy_.end_ns();
+  }
+
+  std::vector<Question> questions_;
+  std::size_t next_ = 0, settled_ = 0;
+  MergedLength compute_, covered_, busy_;
+  std::int64_t starved_ns_ = 0;
+  std::uint32_t kernels_count_ = 0;
+};
+
+/// Row of each lane's device; the number of devices where a trace made by hand does not list it.
+std::vector<std::size_t> device_of_lanes(const RankTrace& trace) {
+  std::vector<std::size_t> rows;
+  for (const Lane& lane : trace.lanes) {
+    const auto at = std::lower_bound(trace.devices.begin(), trace.devices.end(), lane.device);
+    const bool listed = at != trace.devices.end() && *at == lane.device;
+    rows.push_back(listed ? static_cast<std::size_t>(at - trace.devices.begin()) : trace.devices.size());
+  }
+  return rows;
+}
+
+std::vector<std::int64_t> first_starts_ns(const RankTrace& trace, const std::vector<std::size_t>& device_of_lane) {
+  std::vector<std::int64_t> first(trace.devices.size(), absent_ns);
+  std::size_t missing = first.size();
+  for (std::size_t i = 0; i < trace.events.size() && missing > 0; ++i) {
+    const std::size_t device = device_of_lane[trace.events.lane[i]];
+    if (device == first.size() || first[device] != absent_ns) continue;
+    first[device] = trace.events.start_ns[i];
+    --missing;
+  }
+  return first;
 }
 
 std::uint32_t capped(std::int64_t ns) {
@@ -46,55 +101,46 @@ std::uint32_t capped(std::int64_t ns) {
 
 }  // namespace
 
-std::vector<DeviceTime> device_times(const RankTrace& trace) {
-  std::vector<DeviceTime> all(trace.devices.size());
-  const EventTable& events = trace.events;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const std::size_t row = device_row(trace, events.lane[i]);
-    if (row == all.size()) continue;
-    DeviceTime& time = all[row];
-    const Interval event{events.start_ns[i], events.end_ns(i)};
-    if (time.first_ns == absent_ns) time.first_ns = event.start_ns;
-    if (!time.busy.empty() && event.start_ns > time.busy.back().end_ns && event.length_ns() > 0 &&
-        events.launch_ns[i] != absent_ns && events.launch_ns[i] >= time.busy.back().end_ns)
-      time.starved.push_back({time.busy.back().end_ns, event.start_ns});
-    if (events.kind[i] == EventKind::compute) {
-      append_merged(time.compute, event);
-      time.kernel_starts_ns.push_back(event.start_ns);
-    }
-    if (events.kind[i] == EventKind::compute || events.kind[i] == EventKind::communication)
-      append_merged(time.covered, event);
-    append_merged(time.busy, event);
-  }
-  return all;
-}
-
 void add_context(const RankTrace& trace, std::span<CollectiveRecord> records) {
-  const std::vector<DeviceTime> times = device_times(trace);
-  std::vector<Lengths> compute, covered, starved;
-  for (const DeviceTime& time : times) {
-    compute.emplace_back(time.compute);
-    covered.emplace_back(time.covered);
-    starved.emplace_back(time.starved);
-  }
+  if (records.empty()) return;
+  const std::vector<std::size_t> device_of_lane = device_of_lanes(trace);
+  const std::vector<std::int64_t> first_ns = first_starts_ns(trace, device_of_lane);
+  std::vector<DeviceSweep> devices(trace.devices.size());
+  std::vector<Interval> windows(records.size());
+  std::vector<bool> asked(records.size());
   std::map<std::tuple<std::uint64_t, std::uint16_t>, std::int64_t> last_end_ns;
-  for (CollectiveRecord& record : records) {
-    if (!is_symmetric(record.op)) continue;
-    const std::size_t row = device_row(trace, record.lane);
-    if (row == times.size()) continue;
-    const auto [last, is_first] = last_end_ns.try_emplace({record.group.value, record.lane}, times[row].first_ns);
-    const Interval window{std::min(last->second, record.start_ns), record.start_ns};
-    const std::int64_t compute_ns = compute[row].within(window), starved_ns = starved[row].within(window);
-    const std::int64_t communication_ns = covered[row].within(window) - compute_ns;
-    record.before.compute_ns = capped(compute_ns);
-    record.before.communication_ns = capped(communication_ns);
-    record.before.starved_ns = capped(starved_ns);
-    record.before.stalled_ns = capped(window.length_ns() - compute_ns - communication_ns - starved_ns);
-    const std::vector<std::int64_t>& starts = times[row].kernel_starts_ns;
-    record.before.kernels_count =
-        static_cast<std::uint32_t>(std::lower_bound(starts.begin(), starts.end(), window.end_ns) -
-                                   std::lower_bound(starts.begin(), starts.end(), window.start_ns));
+  for (std::uint32_t i = 0; i < records.size(); ++i) {
+    const CollectiveRecord& record = records[i];
+    const std::size_t device = device_of_lane[record.lane];
+    if (!is_symmetric(record.op) || device == devices.size()) continue;
+    const auto [last, is_first] = last_end_ns.try_emplace({record.group.value, record.lane}, first_ns[device]);
+    asked[i] = true;
+    windows[i] = {std::min(last->second, record.start_ns), record.start_ns};
+    devices[device].ask({windows[i].start_ns, 2 * i});
+    devices[device].ask({windows[i].end_ns, 2 * i + 1});
     last->second = std::max(last->second, record.end_ns());
+  }
+
+  std::vector<Done> answers(2 * records.size());
+  for (DeviceSweep& device : devices) device.start();
+  const EventTable& events = trace.events;
+  for (std::size_t i = 0; i < events.size(); ++i)
+    if (const std::size_t device = device_of_lane[events.lane[i]]; device < devices.size())
+      devices[device].add(events.kind[i], {events.start_ns[i], events.end_ns(i)}, events.launch_ns[i], answers);
+  for (DeviceSweep& device : devices) device.finish(answers);
+
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (!asked[i]) continue;
+    const Done& from = answers[2 * i];
+    const Done& to = answers[2 * i + 1];
+    const std::int64_t compute_ns = to.compute_ns - from.compute_ns, starved_ns = to.starved_ns - from.starved_ns;
+    const std::int64_t communication_ns = to.covered_ns - from.covered_ns - compute_ns;
+    BeforeCollective& before = records[i].before;
+    before.compute_ns = capped(compute_ns);
+    before.communication_ns = capped(communication_ns);
+    before.starved_ns = capped(starved_ns);
+    before.stalled_ns = capped(windows[i].length_ns() - compute_ns - communication_ns - starved_ns);
+    before.kernels_count = to.kernels_count - from.kernels_count;
   }
 }
 

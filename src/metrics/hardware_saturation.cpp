@@ -89,24 +89,27 @@ struct HardwareSaturation {
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
     add_step_times(trace, out.of<StepTime>());
     add_counters(trace, context.strings, out.of<CounterRow>());
+    std::map<std::tuple<std::int32_t, std::int32_t, CopyDirection>, Row> sums;
     for (const MemoryOperation& operation : trace.memory_operations) {
       const std::int32_t step = trace.events.step[operation.event];
       if (step < 0) continue;
-      Row row;
-      row.step.step = trace.steps[static_cast<std::size_t>(step)].number;
-      row.device = trace.lanes[trace.events.lane[operation.event]].device;
-      row.direction = trace.events.kind[operation.event] == EventKind::memory_set
+      const std::int32_t device = trace.lanes[trace.events.lane[operation.event]].device;
+      const CopyDirection direction = trace.events.kind[operation.event] == EventKind::memory_set
                           ? CopyDirection::set
                           : direction_in(trace.strings.text(trace.events.name[operation.event]));
+      Row& row = sums[{step, device, direction}];
+      row.step.step = trace.steps[static_cast<std::size_t>(step)].number;
+      row.device = device;
+      row.direction = direction;
       if (operation.bytes < 0) {
-        row.unknown_bytes_count = 1;
+        ++row.unknown_bytes_count;
       } else {
-        row.count = 1;
-        row.bytes = operation.bytes;
-        row.sum_ns = trace.events.dur_ns[operation.event];
+        ++row.count;
+        row.bytes += operation.bytes;
+        row.sum_ns += trace.events.dur_ns[operation.event];
       }
-      out.of<Row>().push_back(row);
     }
+    for (const auto& [key, row] : sums) out.of<Row>().push_back(row);
   }
 
   static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {

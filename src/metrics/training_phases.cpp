@@ -4,6 +4,7 @@
 // their events do (prefetch), so that shares can add to more than 1, none being above 1. Merge: keys are disjoint.
 #include <array>
 
+#include "core/sort_runs.hpp"
 #include "metrics/layers.hpp"
 #include "metrics/pooled.hpp"
 #include "metrics/trace_views.hpp"
@@ -136,7 +137,7 @@ struct TrainingPhases {
 
  private:
   struct PhaseLists {
-    Intervals all, communication, compute;
+    MergedLength all, communication, compute;
     std::int64_t events_count = 0, sum_ns = 0;
   };
 
@@ -150,9 +151,9 @@ struct TrainingPhases {
       const std::size_t at = static_cast<std::size_t>(events.step[i]) * devices + device_of_lane[events.lane[i]];
       PhaseLists& list = lists[at][static_cast<std::size_t>(phases.by_event[i])];
       const Interval event{events.start_ns[i], events.end_ns(i)};
-      append_merged(list.all, event);
-      if (events.kind[i] == EventKind::communication) append_merged(list.communication, event);
-      if (events.kind[i] == EventKind::compute) append_merged(list.compute, event);
+      list.all.add(event);
+      if (events.kind[i] == EventKind::communication) list.communication.add(event);
+      if (events.kind[i] == EventKind::compute) list.compute.add(event);
       ++list.events_count;
       list.sum_ns += event.length_ns();
     }
@@ -167,7 +168,7 @@ struct TrainingPhases {
         row.period_ns = window.gap_ns + window.gpu_end_ns - window.gpu_start_ns;
         for (std::size_t p = 0; p < phase_count; ++p) {
           const PhaseLists& list = lists[s * devices + d][p];
-          row.union_ns[p] = length_ns(list.all);
+          row.union_ns[p] = list.all.length_ns();
           if (list.events_count == 0) continue;
           out.of<ByPhase>().push_back({.step = row.step,
                                        .rank = {},
@@ -176,8 +177,8 @@ struct TrainingPhases {
                                        .events_count = list.events_count,
                                        .union_ns = row.union_ns[p],
                                        .sum_ns = list.sum_ns,
-                                       .communication_ns = length_ns(list.communication),
-                                       .compute_ns = length_ns(list.compute),
+                                       .communication_ns = list.communication.length_ns(),
+                                       .compute_ns = list.compute.length_ns(),
                                        .cpu_wall_ns = d == 0 ? walls[s][p] : -1,
                                        .period_ns = row.period_ns});
         }
@@ -189,10 +190,9 @@ struct TrainingPhases {
   static std::vector<std::array<std::int64_t, phase_count>> cpu_walls(const RankTrace& trace,
                                                                       const TracePhases& phases) {
     const EventTable& events = trace.events;
-    std::vector<std::uint32_t> order;
-    for (std::size_t i = 0; i < events.size(); ++i)
-      if (events.step[i] >= 0 && events.launch_ns[i] != absent_ns) order.push_back(static_cast<std::uint32_t>(i));
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::vector<std::uint32_t> order = launched_events(trace);
+    std::erase_if(order, [&](std::uint32_t i) { return events.step[i] < 0; });
+    sort_runs(order, [&](std::uint32_t a, std::uint32_t b) {
       return std::tuple(events.step[a], events.launch_ns[a], a) < std::tuple(events.step[b], events.launch_ns[b], b);
     });
     std::vector<std::array<std::int64_t, phase_count>> walls(trace.steps.size());
