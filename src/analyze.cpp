@@ -258,10 +258,25 @@ void refuse_absent_steps(const LocalResults& local, const Config& config, const 
   }
 }
 
+namespace {
+
+/// Rows of /ranks of this worker's traces; −1: left out. One pass: a search for each would cost ranks².
+std::vector<std::int32_t> rows_of_traces(const LocalResults& local, const Ranks& ranks, const Comm& comm) {
+  std::vector<std::int32_t> rows(local.facts.size(), -1);
+  for (std::size_t i = 0; i < ranks.entries.size(); ++i) {
+    const RankFacts& facts = ranks.entries[i].facts;
+    if (facts.worker == comm.worker()) rows[static_cast<std::size_t>(facts.local)] = static_cast<std::int32_t>(i);
+  }
+  return rows;
+}
+
+}  // namespace
+
 std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm) {
+  const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, ranks, comm);
   std::vector<LocalGroup> all;
   for (std::size_t trace = 0; trace < local.groups.size(); ++trace) {
-    const std::int32_t row = ranks.row_of(comm.worker(), static_cast<std::int32_t>(trace));
+    const std::int32_t row = row_of_trace[trace];
     if (row < 0) continue;
     const std::size_t first = all.size();
     for (const ProcessGroup& group : local.groups[trace])
@@ -302,11 +317,12 @@ void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const
 }  // namespace
 
 void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const Comm& comm, Metrics& metrics) {
+  const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, ranks, comm);
   std::vector<Metric::BatchKey> keys;
   std::vector<CollectiveRecord> kept;
   std::vector<std::size_t> first_record{0};
   for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {
-    const std::int32_t row = ranks.row_of(comm.worker(), static_cast<std::int32_t>(trace));
+    const std::int32_t row = row_of_trace[trace];
     Metric::BatchKey key;
     key.keep = row >= 0;
     if (key.keep) {
@@ -350,8 +366,9 @@ Matched unmatched(const Ranks& ranks) {
 void close(const LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
            Metrics& metrics) {
   for (const auto& metric : metrics) metric->matched(matched.mine, context);
+  const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, context.ranks, comm);
   for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {
-    const std::int32_t row = context.ranks.row_of(comm.worker(), static_cast<std::int32_t>(trace));
+    const std::int32_t row = row_of_trace[trace];
     if (row < 0) continue;
     const std::size_t first = local.first_record[trace], count = local.first_record[trace + 1] - first;
     const std::span records(local.records);
@@ -366,9 +383,10 @@ std::int64_t close_graphs(LocalResults& local, const Matched& matched, const Clo
                           Metrics& metrics) {
   const bool wanted = std::any_of(metrics.begin(), metrics.end(), [](const auto& m) { return m->info().needs_chains; });
   if (!wanted) return 0;
+  const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, context.ranks, comm);
   std::vector<RankChain> chains;
   for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {
-    const std::int32_t row = context.ranks.row_of(comm.worker(), static_cast<std::int32_t>(trace));
+    const std::int32_t row = row_of_trace[trace];
     if (row < 0) continue;
     const RankEntry& entry = context.ranks.entries[static_cast<std::size_t>(row)];
     if (!entry.takes_part) continue;

@@ -99,7 +99,7 @@ struct Identity {
 struct Seen {
   const GroupSighting* sighting;
   const GroupClaim* claim;
-  Members members;
+  const Members* members;  // shared: a copy for each rank of a large group would be ranks² of them
 };
 
 /// Equal members under several names on one rank are several communicators. They are told apart by name if all
@@ -150,16 +150,17 @@ Group make_group(const Identity& identity, const std::vector<Seen>& part, GroupI
   group.name = part.front().claim->name;
   group.members_complete = !identity.ranks.empty();
   group.sequence_everywhere = true;
-  group.members = part.front().members;
+  const Members* members = part.front().members;
   for (const Seen& s : part) {
     group.sequence_everywhere = group.sequence_everywhere && s.sighting->sequence_everywhere != 0;
-    if (group.members_complete ? s.members < group.members : s.members.size() > group.members.size())
-      group.members = s.members;
+    if (s.members != members && (group.members_complete ? *s.members < *members : s.members->size() > members->size()))
+      members = s.members;
     if (group.dimension == Dimension::unknown && s.claim->dimension != Dimension::unknown) {
       group.dimension = s.claim->dimension;
       group.dimension_source = s.claim->dimension_source;
     }
   }
+  group.members = *members;
   if (part.front().claim->is_all()) {
     group.name = "all";
     for (const Seen& s : part) group.members.push_back(ranks.entries[static_cast<std::size_t>(s.sighting->rank_row)].rank.value);
@@ -196,19 +197,29 @@ Groups unite_claims(std::vector<GroupClaim> claims, std::vector<GroupSighting> s
                     const Mesh& mesh) {
   make_unique(claims, sightings);
   const CompleteLists lists(claims, sightings, ranks);
+  Members world;
   std::map<Identity, std::vector<Seen>> identities;
+  // Worked out once for all ranks that say the same.
+  std::map<std::pair<std::uint32_t, const Members*>, std::vector<Seen>*> known_as;
   for (const GroupSighting& sighting : sightings) {
     const GroupClaim& claim = claims[sighting.claim];
     const std::int32_t rank = ranks.entries[static_cast<std::size_t>(sighting.rank_row)].rank.value;
-    Members members = claim.complete() ? claim.members : lists.complete(claim, rank);
-    if (claim.size > 0 && claim.size == ranks.world_size && members.size() != static_cast<std::size_t>(claim.size)) {
-      members.resize(static_cast<std::size_t>(claim.size));  // a group as large as the world is the world
-      std::iota(members.begin(), members.end(), 0);
+    const Members* members = claim.complete() ? &claim.members : &lists.complete(claim, rank);
+    if (claim.size > 0 && claim.size == ranks.world_size && members->size() != static_cast<std::size_t>(claim.size)) {
+      if (world.empty()) {
+        world.resize(static_cast<std::size_t>(claim.size));
+        std::iota(world.begin(), world.end(), 0);
+      }
+      members = &world;  // a group as large as the world is the world
     }
-    const bool known = claim.size > 0 && members.size() == static_cast<std::size_t>(claim.size);
-    Identity identity{claim.replica, claim.description, claim.size, known ? sorted(members) : Members(),
-                      known ? std::string() : claim.name};
-    identities[std::move(identity)].push_back({&sighting, &claim, std::move(members)});
+    std::vector<Seen>*& seen = known_as[{sighting.claim, members}];
+    if (seen == nullptr) {
+      const bool known = claim.size > 0 && members->size() == static_cast<std::size_t>(claim.size);
+      Identity identity{claim.replica, claim.description, claim.size, known ? sorted(*members) : Members(),
+                        known ? std::string() : claim.name};
+      seen = &identities[std::move(identity)];
+    }
+    seen->push_back({&sighting, &claim, members});
   }
 
   Groups united;

@@ -21,6 +21,7 @@ void Waits::combine(const Waits& other) {
 
 namespace {
 
+constexpr std::size_t most_detail_lines = 64;
 constexpr double least_slow_link_ratio = 0.01;  // of the summed periods, as for a straggler
 
 std::string time(std::int64_t ns) { return milliseconds(static_cast<double>(ns)); }
@@ -162,7 +163,10 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
     return std::tuple(-a.blame_ns, a.replica, a.rank) < std::tuple(-b.blame_ns, b.replica, b.rank);
   });
   std::vector<std::string> lines;
-  for (const RankBlame& rank : ranks) {
+  std::size_t shown = 0;
+  for (const RankBlame& rank : ranks) {  // a cause is looked for among all ranks: only where it is shown
+    if (lines.size() >= most_detail_lines) break;
+    ++shown;
     const std::string cause = rank.blame_ns > 0 ? cause_sentence(explanation, tables.of<CauseSums>(), rank.replica,
                                                                  rank.rank, context.groups)
                                                 : "";
@@ -171,7 +175,9 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
                     ", made others wait " + time(rank.blamed_wait_ns) + ", waited " + time(rank.wait_ns));
     if (!cause.empty()) lines.push_back("    cause: " + cause);
   }
-  add_capped(out.details, lines);
+  out.details.insert(out.details.end(), lines.begin(), lines.end());
+  if (shown < ranks.size())
+    out.details.push_back("  and " + counted(ranks.size() - shown, "rank") + " more in the HDF5 file");
 }
 
 }  // namespace ccl::straggler
