@@ -9,7 +9,7 @@ BUILD=${BUILD:-$top/build/release}
 build_packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libsimdjson-dev
   libyaml-cpp-dev libcli11-dev libfmt-dev libtomlplusplus-dev libssl-dev zlib1g-dev libisal-dev libsqlite3-dev
   libgtest-dev libgmock-dev"
-test_packages="$build_packages python3 python3-h5py python3-numpy python3-pandas"
+test_packages="$build_packages python3 python3-h5py python3-numpy python3-pandas libbenchmark-dev"
 
 # For jobs/plot and the test of its report in a browser; where they cannot be had, those tests are skipped.
 figure_packages="python3-matplotlib chromium"

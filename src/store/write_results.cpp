@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "core/process_time.hpp"
 #include "store/collective_tables.hpp"
 #include "store/event_tables.hpp"
 #include "store/json_text.hpp"
@@ -193,8 +194,30 @@ void write_root(OutputFile& file, const Results& results, const Comm& comm) {
   put("clock_t_ref_ns", results.clock.t_ref_ns);
 }
 
+/// The stage that is under way: /timings is the last that it writes.
+class WriteStage {
+ public:
+  StageTime so_far() const {
+    StageTime stage;
+    stage.stage = "write";
+    stage.wall_s = wall_seconds() - wall_start_s_;
+    stage.cpu_s = cpu_seconds() - cpu_start_s_;
+    stage.peak_memory_bytes = peak_memory_bytes();
+    return stage;
+  }
+  Timings with(Timings timings) const {
+    timings.stages.push_back(so_far());
+    timings.peak_memory_bytes = timings.stages.back().peak_memory_bytes;
+    return timings;
+  }
+
+ private:
+  double wall_start_s_ = wall_seconds(), cpu_start_s_ = cpu_seconds();
+};
+
 /// Everything that worker 0 holds whole.
-void write_own(Output& output, const Results& results, const std::vector<WorkerTimings>& timings, const Comm& comm) {
+void write_own(Output& output, const Results& results, std::vector<WorkerTimings> timings, const WriteStage& stage,
+               const Comm& comm) {
   output.add("/ranks", rank_table(results));
   output.add("/steps", step_table(results.ranks));
   output.add("/workload", workload_table(results.input.workload));
@@ -204,9 +227,10 @@ void write_own(Output& output, const Results& results, const std::vector<WorkerT
   output.add("/warnings/counts", warning_count_table(results.problems));
   output.add("/warnings/rows", warning_row_table(results.problems));
   for (const MetricResult& metric : results.metrics) write_metric(output, metric, results);
+  write_root(output.file(), results, comm);
+  timings.front().timings = stage.with(results.timings);
   write_timings(output, timings, results.input);
   output.finish_groups();
-  write_root(output.file(), results, comm);
   // Last, so that a file that has it is whole.
   output.file().attribute("/", "completeness", std::string(results.partial ? "partial" : "complete"));
   output.file().commit();
@@ -221,6 +245,7 @@ void check_output(const Config& config, const Comm& comm) {
 }
 
 void write_results(const Results& results, const Comm& comm) {
+  const WriteStage stage;
   std::unique_ptr<Output> output;
   together(comm, [&] {
     if (comm.is_first()) output = std::make_unique<Output>(results.config.output.hdf5);
@@ -235,9 +260,9 @@ void write_results(const Results& results, const Comm& comm) {
     write_matrix(file, matrix, comm);
   }
   if (results.events != nullptr) write_events(output.get(), results, comm);
-  const std::vector<WorkerTimings> timings = gather_timings(results.timings, comm);
+  const std::vector<WorkerTimings> timings = gather_timings(stage.with(results.timings), comm);
   together(comm, [&] {
-    if (output) write_own(*output, results, timings, comm);
+    if (output) write_own(*output, results, timings, stage, comm);
   });
 }
 

@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 
-from measure import Run, Tools, machine, table
+from measure import Run, Tools, machine, ready, table
 from speed import MAIN_JOB, metrics
 
 BEHIND_PARSE = ("agree", "match", "close", "graph", "merge", "report", "write")
@@ -108,6 +108,7 @@ def main():
     parser.add_argument("--ranks", default="64,256,1024,6144")
     parser.add_argument("--workers-ranks", type=int, default=1024)
     options = parser.parse_args()
+    ready(options)
     with tempfile.TemporaryDirectory(prefix="ccl-curves-", dir=options.work) as work:
         curves = Curves(options, work)
         print(machine(curves.tools.analyze))

@@ -92,6 +92,21 @@ def machine(analyze):
             f"{compiler}; {mpi}; load {os.getloadavg()[0]:.1f}")
 
 
+def ready(options, *files):
+    """Makes the folder for temporary files; ends with one line if something that was named is not there."""
+    for file in filter(None, files):
+        if not os.path.isfile(file):
+            raise SystemExit(f"{file}: no such file")
+    if not os.path.isfile(os.path.join(options.build, "src", "ccl-analyze")):
+        raise SystemExit(f"{options.build}: no build of ccl-analyze there (cmake --build {options.build})")
+    options.build = os.path.abspath(options.build)
+    if options.work:
+        try:
+            os.makedirs(options.work, exist_ok=True)
+        except OSError as error:
+            raise SystemExit(f"--work {options.work}: {error.strerror}")
+
+
 class Tools:
     """The programs, by the build folder."""
 

@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 
-from measure import Run, Tools, cpu, interleaved, machine, ratios, spread, table, wall
+from measure import Run, Tools, cpu, interleaved, machine, ratios, ready, spread, table, wall
 
 MAIN_JOB = ("coll_call_num", "iter_time", "comm_comp_overlap", "gpu_utilization", "traffic_distribution",
             "straggler_lag", "timeline")
@@ -146,6 +146,7 @@ def main():
     options = parser.parse_args()
     if options.smoke:
         options.gb, options.runs = 0.005, 1
+    ready(options, options.trace)
     with tempfile.TemporaryDirectory(prefix="ccl-bench-", dir=options.work) as work:
         bench = Bench(options, work)
         print(machine(bench.tools.analyze))
