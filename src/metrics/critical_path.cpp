@@ -5,6 +5,7 @@
 // has one owner. Headline: communication on the path / path.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "core/statistics.hpp"
 #include "exchange/graph_path.hpp"
@@ -123,7 +124,7 @@ struct CriticalPath {
   using Tables = RowTables<Row, ByRank, ByDimension, Top>;
 
   static void graph(const StepGraph& step, const ClosingContext&, Tables& out) {
-    std::vector<PathPart> path = critical_path_of(step);
+    const std::vector<PathPart> path = critical_path_of(step);
     Row row{step.step, step.replica, step.length_ns(), 0, {}};
     std::vector<ByRank> ranks;  // ops are by rank row
     std::vector<std::size_t> rank_at(step.size());
@@ -157,12 +158,17 @@ struct CriticalPath {
     }
     out.of<Row>().push_back(row);
     out.of<ByRank>().insert(out.of<ByRank>().end(), ranks.begin(), ranks.end());
-    std::stable_sort(path.begin(), path.end(),
-                     [](const PathPart& a, const PathPart& b) { return a.length_ns() > b.length_ns(); });
+    std::vector<std::uint32_t> longest(path.size());
+    std::iota(longest.begin(), longest.end(), 0U);
+    std::partial_sort(longest.begin(), longest.begin() + static_cast<std::ptrdiff_t>(std::min(top_count, path.size())),
+                      longest.end(), [&](std::uint32_t a, std::uint32_t b) {
+                        return std::tuple(-path[a].length_ns(), a) < std::tuple(-path[b].length_ns(), b);
+                      });
     for (std::size_t p = 0; p < path.size() && p < top_count; ++p) {
-      const GraphOp& op = step.ops[path[p].op];
-      out.of<Top>().push_back({step.step, step.replica, static_cast<std::int32_t>(p), op.rank, path[p].start_ns,
-                               path[p].length_ns(), path[p].category, op.name});
+      const PathPart& part = path[longest[p]];
+      const GraphOp& op = step.ops[part.op];
+      out.of<Top>().push_back({step.step, step.replica, static_cast<std::int32_t>(p), op.rank, part.start_ns,
+                               part.length_ns(), part.category, op.name});
     }
     sort_and_fold(out.of<ByDimension>());
   }

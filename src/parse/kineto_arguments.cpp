@@ -11,6 +11,21 @@ namespace ccl {
 namespace {
 
 float parse_float(std::string_view text) {
+  // A few digits: both numbers are exact in a double, so their quotient is the one that from_chars gives.
+  constexpr double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  std::uint64_t digits = 0;
+  std::size_t at = 0, behind_point = 0;
+  for (bool point = false; at < text.size() && text.size() <= 15; ++at) {
+    const auto digit = static_cast<unsigned>(static_cast<unsigned char>(text[at])) - '0';
+    if (digit < 10)
+      digits = digits * 10 + digit, behind_point += point ? 1 : 0;
+    else if (text[at] == '.' && !point && at > 0)
+      point = true;
+    else
+      break;
+  }
+  if (at == text.size() && at > 0 && text.back() != '.')
+    return static_cast<float>(static_cast<double>(digits) / powers[behind_point]);
   double value = 0;
   const bool is_number = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
   return is_number && std::isfinite(value) ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();

@@ -36,15 +36,25 @@ class UsualOrder {
  public:
   explicit UsualOrder(std::string_view object) : at_(object.data()), end_(object.data() + object.size()) {}
 
-  /// before: the byte in front of the key, '{' or ','. quoted_key with its quotes.
+  /// usual: the byte in front of the key, space, the quoted key and ": ", as Kineto writes them. Other space will do.
   template <std::size_t N>
-  bool key(char before, const char (&quoted_key)[N]) {
+  bool key(const char (&usual)[N]) {
+    if (end_ - at_ < static_cast<std::ptrdiff_t>(N) + 4) return false;
+    if (std::memcmp(at_, usual, N - 1) == 0 && static_cast<unsigned char>(at_[N - 1]) > ' ') {
+      at_ += N - 1;
+      return true;
+    }
+    const std::string_view text(usual, N - 1);
+    const std::size_t quote = text.find('"');
+    return spaced_key(text[0], text.substr(quote, N - 3 - quote));
+  }
+  bool spaced_key(char before, std::string_view quoted_key) {
     const char* at = skip_space(at_, end_);
-    if (end_ - at < static_cast<std::ptrdiff_t>(N) + 4 || *at != before) return false;
+    const auto left = [&] { return static_cast<std::size_t>(end_ - at); };
+    if (left() < quoted_key.size() + 5 || *at != before) return false;
     at = skip_space(at + 1, end_);
-    if (end_ - at < static_cast<std::ptrdiff_t>(N) + 2 || std::memcmp(at, quoted_key, N - 1) != 0) return false;
-    at += N - 1;
-    if (*at != ':') at = skip_space(at, end_);
+    if (left() < quoted_key.size() + 3 || std::memcmp(at, quoted_key.data(), quoted_key.size()) != 0) return false;
+    at = skip_space(at + quoted_key.size(), end_);
     if (at == end_ || *at != ':') return false;
     at_ = skip_space(at + 1, end_);
     return at_ != end_;
@@ -144,24 +154,24 @@ bool EventFilter::has_sequence_number(std::string_view event, std::string_view n
 std::optional<EventFate> EventFilter::read_usual(std::string_view text, EventText& event) const {
   UsualOrder at(text);
   std::string_view phase, category;
-  if (!at.key('{', "\"ph\"") || !at.string(phase) || phase.size() != 1) return {};
+  if (!at.key("{\n    \"ph\": ") || !at.string(phase) || phase.size() != 1) return {};
   event.phase = phase[0];
   if (event.phase != 'X') {
     const bool instant = event.phase == 'i' && wants_.memory_usage;
     return event.phase == 'B' || event.phase == 'E' || instant ? std::optional<EventFate>() : EventFate::ignored;
   }
-  if (!at.key(',', "\"cat\"") || !at.string(category)) return {};
+  if (!at.key(", \"cat\": ") || !at.string(category)) return {};
   event.category = category_of(category);
   if (!wants_category(event.category)) return EventFate::counted;
-  if (!at.key(',', "\"name\"") || !at.string(event.name)) return {};
+  if (!at.key(", \"name\": ") || !at.string(event.name)) return {};
   if (!wants_name(event.category, event.name) &&
       !(event.category == Category::cpu_op && has_sequence_number(text, event.name)))
     return EventFate::counted;
-  if (!at.key(',', "\"pid\"") || !at.scalar(event.process) || !at.key(',', "\"tid\"") || !at.scalar(event.thread))
+  if (!at.key(", \"pid\": ") || !at.scalar(event.process) || !at.key(", \"tid\": ") || !at.scalar(event.thread))
     return {};
-  if (!at.key(',', "\"ts\"") || !at.scalar(event.time) || !event.time.present()) return {};
-  if (at.key(',', "\"dur\"") && !at.scalar(event.duration)) return {};
-  if (at.key(',', "\"args\"") ? !at.last_object(event.arguments) : !at.closes()) return {};
+  if (!at.key(",\n    \"ts\": ") || !at.scalar(event.time) || !event.time.present()) return {};
+  if (at.key(", \"dur\": ") && !at.scalar(event.duration)) return {};
+  if (at.key(",\n    \"args\": ") ? !at.last_object(event.arguments) : !at.closes()) return {};
   return EventFate::wanted;
 }
 

@@ -53,14 +53,14 @@ void NameCache::clear() {
   last_ = nullptr;
   names_.clear();
   hashes_.clear();
-  slots_.assign(1024, 0);
+  slots_.assign(1024, Slot{});
 }
 
 void NameCache::insert(std::uint64_t hash, std::uint32_t number) {
   const std::size_t mask = slots_.size() - 1;
   std::size_t slot = hash & mask;
-  while (slots_[slot] != 0) slot = (slot + 1) & mask;
-  slots_[slot] = number + 1;
+  while (slots_[slot].number != 0) slot = (slot + 1) & mask;
+  slots_[slot] = {static_cast<std::uint32_t>(hash >> 32), number + 1};
 }
 
 KnownName& NameCache::find(std::string_view raw) {
@@ -72,15 +72,16 @@ KnownName& NameCache::find(std::string_view raw) {
 KnownName& NameCache::look_up(std::string_view raw) {
   const std::uint64_t hash = sample_hash(raw);
   const std::size_t mask = slots_.size() - 1;
-  for (std::size_t slot = hash & mask; slots_[slot] != 0; slot = (slot + 1) & mask) {
-    const std::uint32_t number = slots_[slot] - 1;
-    if (hashes_[number] == hash && names_[number].raw == raw) return names_[number];
+  for (std::size_t slot = hash & mask; slots_[slot].number != 0; slot = (slot + 1) & mask) {
+    if (slots_[slot].hash != static_cast<std::uint32_t>(hash >> 32)) continue;
+    KnownName& name = names_[slots_[slot].number - 1];
+    if (name.raw == raw) return name;
   }
   if (names_.size() >= most_names) clear();
   names_.emplace_back().raw = raw;
   hashes_.push_back(hash);
   if (names_.size() * 2 > slots_.size()) {
-    slots_.assign(slots_.size() * 2, 0);
+    slots_.assign(slots_.size() * 2, Slot{});
     for (std::uint32_t i = 0; i < hashes_.size(); ++i) insert(hashes_[i], i);
   } else {
     insert(hash, static_cast<std::uint32_t>(names_.size() - 1));

@@ -46,7 +46,11 @@ class NameCache {
   KnownName* last_ = nullptr;  // found; the same name is often asked for several times in a row
   std::deque<KnownName> names_;
   std::vector<std::uint64_t> hashes_;
-  std::vector<std::uint32_t> slots_;  // number + 1; 0 = empty
+  struct Slot {
+    std::uint32_t hash = 0;    // its upper half, which tells nearly all names apart before they are looked at
+    std::uint32_t number = 0;  // + 1; 0 = empty
+  };
+  std::vector<Slot> slots_;
 };
 
 }  // namespace ccl
