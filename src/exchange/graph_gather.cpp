@@ -1,6 +1,5 @@
 // Chains: what is kept of each trace, and its way to the owner of the step.
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 #include "core/collective_math.hpp"
@@ -56,29 +55,7 @@ std::vector<std::uint64_t> instances_of(const Matched& matched, std::size_t reco
   return by_record;
 }
 
-/// Iteration, replica, step -> the operations of that step.
-using StepOps = std::map<std::tuple<std::int32_t, std::int32_t, std::int64_t>, std::vector<GraphOp>>;
-
-std::size_t owner_of(const StepOps::key_type& key, std::size_t workers) {
-  const auto& [iteration, replica, step] = key;
-  std::uint64_t owner = hash_combine(static_cast<std::uint64_t>(iteration + 1), static_cast<std::uint64_t>(step));
-  owner = hash_combine(owner, static_cast<std::uint64_t>(replica + 1));
-  return static_cast<std::size_t>(owner % workers);
-}
-
-/// The steps of a chain, with room for its operations in each.
-std::vector<std::vector<GraphOp>*> steps_of(const RankChain& chain, const RankEntry& entry, StepOps& steps) {
-  std::vector<std::size_t> counts(chain.step_numbers.size());
-  for (const ChainOp& op : chain.ops) ++counts[static_cast<std::size_t>(op.step)];
-  std::vector<std::vector<GraphOp>*> found;
-  for (std::size_t s = 0; s < counts.size(); ++s) {
-    found.push_back(counts[s] == 0 ? nullptr : &steps[{entry.iteration, entry.replica, chain.step_numbers[s]}]);
-    // No less than doubled: several chains meet in a step.
-    if (counts[s] > 0 && found[s]->size() + counts[s] > found[s]->capacity())
-      found[s]->reserve(std::max(found[s]->size() + counts[s], found[s]->empty() ? 0 : 2 * found[s]->capacity()));
-  }
-  return found;
-}
+auto step_key(const GraphOp& op) { return std::tuple(op.iteration, op.replica, op.step); }
 
 GraphOp settled(const ChainOp& from, const RankEntry& entry, const ClockModel& clock) {
   const auto corrected = [&](std::int64_t t_ns) {
@@ -105,10 +82,9 @@ std::vector<std::vector<GraphOp>> gather_graph_ops(std::vector<RankChain> chains
                                                    const Matched& matched, const Ranks& ranks, const Groups& groups,
                                                    const Comm& comm, std::int64_t& bytes_sent) {
   const std::vector<std::uint64_t> instance = instances_of(matched, records.size(), comm);
-  StepOps steps;
+  std::vector<std::vector<GraphOp>> out(static_cast<std::size_t>(comm.num_workers()));
   for (RankChain& chain : chains) {
     const RankEntry& entry = ranks.entries[static_cast<std::size_t>(chain.rank_row)];
-    const std::vector<std::vector<GraphOp>*> step_of = steps_of(chain, entry, steps);
     std::int32_t order = 0;
     for (const ChainOp& from : chain.ops) {
       GraphOp op = settled(from, entry, matched.clock);
@@ -126,28 +102,25 @@ std::vector<std::vector<GraphOp>> gather_graph_ops(std::vector<RankChain> chains
         op.group_size = record.group_size;
         if (group >= 0) op.dimension = groups.groups[static_cast<std::size_t>(group)].dimension;
       }
-      step_of[static_cast<std::size_t>(from.step)]->push_back(op);
+      std::uint64_t owner = hash_combine(static_cast<std::uint64_t>(op.iteration + 1), static_cast<std::uint64_t>(op.step));
+      owner = hash_combine(owner, static_cast<std::uint64_t>(op.replica + 1));
+      out[static_cast<std::size_t>(owner % static_cast<std::uint64_t>(comm.num_workers()))].push_back(op);
     }
     chain.ops = {};
   }
-  // Steps of others go; those of this worker stay where they are.
-  const auto workers = static_cast<std::size_t>(comm.num_workers()), me = static_cast<std::size_t>(comm.worker());
   bytes_sent = 0;
-  std::vector<std::vector<GraphOp>> out(workers);
-  for (auto at = steps.begin(); at != steps.end();) {
-    const std::size_t owner = owner_of(at->first, workers);
-    if (owner == me) {
-      ++at;
-      continue;
-    }
-    bytes_sent += static_cast<std::int64_t>(at->second.size() * sizeof(GraphOp));
-    out[owner].insert(out[owner].end(), at->second.begin(), at->second.end());
-    at = steps.erase(at);
+  for (std::size_t worker = 0; worker < out.size(); ++worker)
+    if (worker != static_cast<std::size_t>(comm.worker()))
+      bytes_sent += static_cast<std::int64_t>(out[worker].size() * sizeof(GraphOp));
+  std::vector<GraphOp> mine = exchange_rows(comm, std::move(out));
+  out = {};
+  std::stable_sort(mine.begin(), mine.end(), [](const GraphOp& a, const GraphOp& b) { return step_key(a) < step_key(b); });
+  std::vector<std::vector<GraphOp>> steps;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (i == 0 || step_key(mine[i - 1]) != step_key(mine[i])) steps.emplace_back();
+    steps.back().push_back(mine[i]);
   }
-  for (const GraphOp& op : exchange_rows(comm, std::move(out))) steps[{op.iteration, op.replica, op.step}].push_back(op);
-  std::vector<std::vector<GraphOp>> mine;
-  for (auto& [key, ops] : steps) mine.push_back(std::move(ops));
-  return mine;
+  return steps;
 }
 
 }  // namespace ccl
