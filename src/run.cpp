@@ -50,7 +50,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   Problems problems;
   StringTable strings;
   Timings timings;
-  Stopwatch stopwatch(timings, progress);
+  Stopwatch stopwatch(timings, progress, &comm);
   Metrics metrics = start_metrics(config.metrics);
   const std::string kernels = shared_settings("kernels", config, comm);
   const std::string megatron = shared_settings("megatron", config, comm);

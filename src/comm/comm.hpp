@@ -54,6 +54,9 @@ class Comm {
   };
   Totals report(const Totals& mine) const;
 
+  /// Bytes of data this worker has handed to others so far; what goes to several counts for each.
+  std::int64_t sent_bytes() const;
+
   /// Ends every worker at once (our bug; others may wait in a collective).
   [[noreturn]] void abort(int exit_code) const;
   /// The MPI_Comm for parallel HDF5, as an opaque pointer; null without MPI.

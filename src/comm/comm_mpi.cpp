@@ -52,6 +52,7 @@ struct Comm::State {
   MPI_Comm reports = MPI_COMM_NULL;  // of its own, so that progress never meets data
   int worker = 0, workers = 1, on_node = 1;
   std::deque<Bytes> to_myself;
+  mutable std::int64_t sent_bytes = 0;
 
   // report(): worker 0 keeps everyone's latest totals; the others one message under way.
   std::vector<Totals> latest;
@@ -131,6 +132,7 @@ Bytes Comm::broadcast(Bytes bytes) const {
   auto size = static_cast<std::int64_t>(bytes.size());
   check(MPI_Bcast(&size, 1, MPI_INT64_T, 0, state_->all), "MPI_Bcast");
   bytes.resize(static_cast<std::size_t>(size));
+  if (is_first()) state_->sent_bytes += size * (state_->workers - 1);
   state_->broadcast_pieces(bytes, 0);
   return bytes;
 }
@@ -144,6 +146,8 @@ std::vector<Bytes> Comm::exchange(std::vector<Bytes> out) const {
   check(MPI_Alltoall(out_sizes.data(), 1, MPI_INT64_T, in_sizes.data(), 1, MPI_INT64_T, state_->all), "MPI_Alltoall");
 
   const auto me = static_cast<std::size_t>(state_->worker);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (i != me) state_->sent_bytes += out_sizes[i];
   std::vector<Bytes> in(out.size());
   in[me] = std::move(out[me]);
   std::vector<MPI_Request> requests;
@@ -176,6 +180,7 @@ std::vector<Bytes> Comm::gather_all(Bytes mine) const {
   }
   check(MPI_Allgather(&size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, state_->all), "MPI_Allgather");
   std::vector<Bytes> all(workers);
+  state_->sent_bytes += size * (state_->workers - 1);
   std::int64_t total = 0;
   for (const std::int64_t s : sizes) total += s;
   if (static_cast<std::size_t>(total) > message_limit) {
@@ -206,6 +211,7 @@ void Comm::send(int to, const Bytes& bytes) const {
     return;
   }
   const auto size = static_cast<std::int64_t>(bytes.size());
+  state_->sent_bytes += size;
   check(MPI_Send(&size, 1, MPI_INT64_T, to, size_tag, state_->all), "MPI_Send");
   // MPI_Send does not change the buffer; the cutting function is shared with the receiving side.
   for_each_piece(const_cast<std::byte*>(bytes.data()), bytes.size(), [&](const std::byte* at, int count) {
@@ -271,6 +277,8 @@ Comm::Totals Comm::report(const Totals& mine) const {
   }
   return sums;
 }
+
+std::int64_t Comm::sent_bytes() const { return state_->sent_bytes; }
 
 void Comm::abort(int exit_code) const {
   if (!state_->started) std::_Exit(exit_code);

@@ -49,6 +49,7 @@ std::int64_t Comm::min(std::int64_t value) const { return value; }
 std::int64_t Comm::max(std::int64_t value) const { return value; }
 std::int64_t Comm::exclusive_sum(std::int64_t) const { return 0; }
 Comm::Totals Comm::report(const Totals& mine) const { return mine; }
+std::int64_t Comm::sent_bytes() const { return 0; }
 void Comm::abort(int exit_code) const { std::_Exit(exit_code); }
 
 }  // namespace ccl

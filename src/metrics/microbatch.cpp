@@ -23,8 +23,8 @@ bool is_inner_communication(Category category) {
 }
 
 struct Collected {
-  Intervals all;
-  std::int64_t events_count = 0, sum_ns = 0, end_ns = 0;
+  MergedLength all;
+  std::int64_t events_count = 0, sum_ns = 0, start_ns = 0, end_ns = 0;
 };
 
 struct Part {
@@ -64,17 +64,24 @@ struct Microbatch {
   static void add_rows(const RankTrace& trace, const EventRoles& roles, const std::vector<std::size_t>& device_of_lane,
                        Tables& out) {
     const EventTable& events = trace.events;
-    std::map<std::tuple<std::int32_t, std::size_t, std::int32_t, std::int32_t, TrainingPhase, Category>, Collected> all;
+    using Key = std::tuple<std::int32_t, std::size_t, std::int32_t, std::int32_t, TrainingPhase, Category>;
+    std::map<Key, Collected> all;
+    std::array<std::map<Key, Collected>::iterator, category_count> last;  // by category: most are like the one before
+    last.fill(all.end());
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (events.step[i] < 0) continue;
       const std::int32_t m = roles.microbatch[i];
       const std::int32_t number = m < 0 ? -1 : roles.microbatches[static_cast<std::size_t>(m)].number;
       const std::int32_t chunk = m < 0 ? -1 : roles.microbatches[static_cast<std::size_t>(m)].chunk;
-      Collected& c = all[{events.step[i], device_of_lane[events.lane[i]], number, chunk, roles.phase[i], roles.category[i]}];
-      append_merged(c.all, {events.start_ns[i], events.end_ns(i)});
+      const Key wanted{events.step[i], device_of_lane[events.lane[i]], number, chunk, roles.phase[i], roles.category[i]};
+      auto& at = last[static_cast<std::size_t>(roles.category[i])];
+      if (at == all.end() || at->first != wanted) at = all.try_emplace(wanted).first;
+      Collected& c = at->second;
+      c.all.add({events.start_ns[i], events.end_ns(i)});
+      if (c.events_count == 0) c.start_ns = events.start_ns[i];
       c.end_ns = c.events_count == 0 ? events.end_ns(i) : std::max(c.end_ns, events.end_ns(i));
       c.sum_ns += events.dur_ns[i];
-      if (c.events_count++ == 0 && c.all.empty()) c.all.push_back({events.start_ns[i], events.start_ns[i]});
+      ++c.events_count;
     }
     for (const auto& [key, c] : all) {
       Row row;
@@ -85,9 +92,9 @@ struct Microbatch {
       row.phase = std::get<4>(key);
       row.category = std::get<5>(key);
       row.events_count = c.events_count;
-      row.start_ns = c.all.front().start_ns;
+      row.start_ns = c.start_ns;
       row.end_ns = c.end_ns;
-      row.union_ns = length_ns(c.all);
+      row.union_ns = c.all.length_ns();
       row.sum_ns = c.sum_ns;
       out.of<Row>().push_back(row);
     }
@@ -157,10 +164,13 @@ struct Microbatch {
 
   static void add_evidence(const RankTrace& trace, const EventRoles& roles, Tables& out) {
     std::map<std::pair<std::int32_t, Evidence>, MicroBatchEvidenceRow> all;
+    auto at = all.end();
     for (std::size_t i = 0; i < trace.events.size(); ++i) {
       const std::int32_t step = trace.events.step[i];
       if (step < 0) continue;
-      MicroBatchEvidenceRow& row = all[{step, roles.evidence[i]}];
+      const std::pair wanted(step, roles.evidence[i]);
+      if (at == all.end() || at->first != wanted) at = all.try_emplace(wanted).first;
+      MicroBatchEvidenceRow& row = at->second;
       row.step.step = trace.steps[static_cast<std::size_t>(step)].number;
       row.evidence = roles.evidence[i];
       ++row.events_count;

@@ -197,11 +197,13 @@ void write_root(OutputFile& file, const Results& results, const Comm& comm) {
 /// The stage that is under way: /timings is the last that it writes.
 class WriteStage {
  public:
+  explicit WriteStage(const Comm& comm) : comm_(comm) {}
   StageTime so_far() const {
     StageTime stage;
     stage.stage = "write";
     stage.wall_s = wall_seconds() - wall_start_s_;
     stage.cpu_s = cpu_seconds() - cpu_start_s_;
+    stage.sent_bytes = comm_.sent_bytes() - sent_at_start_bytes_;
     stage.peak_memory_bytes = peak_memory_bytes();
     return stage;
   }
@@ -212,6 +214,8 @@ class WriteStage {
   }
 
  private:
+  const Comm& comm_;
+  std::int64_t sent_at_start_bytes_ = comm_.sent_bytes();
   double wall_start_s_ = wall_seconds(), cpu_start_s_ = cpu_seconds();
 };
 
@@ -245,7 +249,7 @@ void check_output(const Config& config, const Comm& comm) {
 }
 
 void write_results(const Results& results, const Comm& comm) {
-  const WriteStage stage;
+  const WriteStage stage(comm);
   std::unique_ptr<Output> output;
   together(comm, [&] {
     if (comm.is_first()) output = std::make_unique<Output>(results.config.output.hdf5);
