@@ -5,11 +5,18 @@
 namespace ccl {
 namespace {
 
+std::size_t place_of(EventKind kind) {
+  return kind == EventKind::communication ? 0 : kind == EventKind::compute ? 1 : 2;
+}
+
+Intervals& list_of(BusyLists& lists, std::size_t which) {
+  return which == 0 ? lists.communication : which == 1 ? lists.compute : lists.memory;
+}
+
 void add_event(BusyLists& lists, EventKind kind, Interval event) {
   const bool first = lists.empty();
-  const std::size_t which = kind == EventKind::communication ? 0 : kind == EventKind::compute ? 1 : 2;
-  Intervals& list = which == 0 ? lists.communication : which == 1 ? lists.compute : lists.memory;
-  append_merged(list, event);
+  const std::size_t which = place_of(kind);
+  append_merged(list_of(lists, which), event);
   ++lists.events_count[which];
   lists.sum_ns[which] += event.length_ns();
   if (first) lists.window = event;
@@ -44,6 +51,17 @@ BusyTrace busy_lists(const RankTrace& trace) {
   out.whole.resize(out.devices_count);
   const std::vector<std::size_t> device_of_lane = device_rows(trace);
   const EventTable& events = trace.events;
+  // Room for all at once, of which only what is used is touched: lists that double copy themselves to fresh memory.
+  std::vector<std::array<std::size_t, 3>> in_step(out.steps.size()), in_file(out.devices_count);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const std::size_t device = device_of_lane[events.lane[i]], which = place_of(events.kind[i]);
+    ++in_file[device][which];
+    if (events.step[i] >= 0) ++in_step[static_cast<std::size_t>(events.step[i]) * out.devices_count + device][which];
+  }
+  for (std::size_t which = 0; which < 3; ++which) {
+    for (std::size_t at = 0; at < in_step.size(); ++at) list_of(out.steps[at], which).reserve(in_step[at][which]);
+    for (std::size_t at = 0; at < in_file.size(); ++at) list_of(out.whole[at], which).reserve(in_file[at][which]);
+  }
   for (std::size_t i = 0; i < events.size(); ++i) {
     const std::size_t device = device_of_lane[events.lane[i]];
     const Interval event{events.start_ns[i], events.end_ns(i)};

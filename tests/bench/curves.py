@@ -36,19 +36,26 @@ class Curves:
     def analyze(self, path, *more):
         return [self.tools.analyze, path, "--quiet", "--timings", "-o", os.path.join(self.work, "o.h5"), *more]
 
+    def without_graphs(self):
+        """All metrics but those that keep every GPU event for the dependency graph of its step."""
+        listed = Run([self.tools.analyze, "--list-metrics"]).out
+        names = re.findall(r"^\w+", listed, re.MULTILINE)
+        return [name for name in names if name not in ("critical_path", "what_if", "efficiency")]
+
     def memory(self):
         rows = []
+        kinds = (metrics(MAIN_JOB), metrics(self.without_graphs()), ())
         path = os.path.join(self.work, "rank0.json")
         for gb in map(float, self.options.sizes.split(",")):
             Run([self.tools.synth, "--big", path, "--gb", str(gb)])
             read = Run([self.tools.read_only, path]).out
             gpu = int(re.search(r"gpu_events (\d+)", read).group(1))
-            peaks = [Run(self.analyze(path, *more)).peak_mb for more in (metrics(MAIN_JOB), ())]
+            peaks = [Run(self.analyze(path, *more)).peak_mb for more in kinds]
             rows.append((f"{os.path.getsize(path) * 1e-9:.2f}", gpu, *(f"{peak:.0f}" for peak in peaks),
                          f"{64 + (64 + 16) * gpu * 1e-6:.0f}"))
             os.remove(path)
         print("\nPeak memory of one worker over file size; allowed = 64 MB + 80 B per GPU event (records not counted)\n")
-        print(table(rows, ("GB", "GPU events", "main-job metrics MB", "all metrics MB", "allowed MB")))
+        print(table(rows, ("GB", "GPU events", "main-job metrics MB", "without graphs MB", "all metrics MB", "allowed MB")))
         rows = []
         for megabytes in (10, 500):
             folder = os.path.join(self.work, "filled")
