@@ -53,6 +53,34 @@ TEST(Comm, OnlyTheMiddleWorkerHasSomething) {
     EXPECT_EQ(all[static_cast<std::size_t>(from)].size(), from == middle ? 10U : 0U);
 }
 
+TEST(Comm, AloneNeedsNoOther) {
+  int count = 0;
+  char** arguments = nullptr;
+  const Comm alone(count, arguments, MpiStart::alone);
+  EXPECT_EQ(alone.num_workers(), 1);
+  EXPECT_TRUE(alone.is_first());
+  alone.barrier();
+  EXPECT_EQ(alone.broadcast(pattern(9, 1)), pattern(9, 1));
+  EXPECT_EQ(alone.gather_all(pattern(5, 2)), std::vector<Bytes>{pattern(5, 2)});
+  EXPECT_EQ(alone.exchange({pattern(7, 3)}), std::vector<Bytes>{pattern(7, 3)});
+  EXPECT_EQ(exchange_rows(alone, std::vector<std::vector<int>>{{1, 2}}), (std::vector<int>{1, 2}));
+  alone.send(0, pattern(4, 4));
+  EXPECT_EQ(alone.receive(0), pattern(4, 4));
+  EXPECT_EQ(alone.sum(3) + alone.max(4) + alone.min(5) + alone.exclusive_sum(6), 12);
+  EXPECT_EQ(alone.report({2, 3, 0}).bytes, 3);
+  EXPECT_EQ(alone.native_handle(), nullptr);
+  EXPECT_EQ(alone.sent_bytes(), 0);
+}
+
+TEST(Comm, WhatIsSentIsCounted) {
+  const std::int64_t before = world().sent_bytes(), others = world().num_workers() - 1;
+  world().gather_all(pattern(10, 1));
+  EXPECT_EQ(world().sent_bytes() - before, 10 * others);
+  std::vector<Bytes> out(static_cast<std::size_t>(world().num_workers()), pattern(3, 2));
+  world().exchange(std::move(out));
+  EXPECT_EQ(world().sent_bytes() - before, 13 * others);
+}
+
 TEST(Comm, NobodyHasAnything) {
   for (const Bytes& part : world().exchange(std::vector<Bytes>(static_cast<std::size_t>(world().num_workers()))))
     EXPECT_TRUE(part.empty());

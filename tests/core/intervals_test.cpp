@@ -33,6 +33,24 @@ TEST(Intervals, SubtractCutsTheMiddle) {
   EXPECT_EQ(subtract(Intervals{{0, 10}}, Intervals{{2, 3}, {5, 6}}), (Intervals{{0, 2}, {3, 5}, {6, 10}}));
 }
 
+TEST(Intervals, MergedLengthCountsWhatTheListWouldHold) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    Intervals any = random_list(random, round % 20);
+    std::sort(any.begin(), any.end());
+    Intervals list;
+    MergedLength length;
+    for (const Interval& interval : any) {
+      EXPECT_EQ(length.before_ns(interval.start_ns), length_ns(clip(list, {-1, interval.start_ns})));
+      append_merged(list, interval);
+      length.add(interval);
+    }
+    EXPECT_EQ(length.length_ns(), length_ns(list));
+    EXPECT_EQ(length.empty(), list.empty());
+    if (!list.empty()) EXPECT_EQ(length.end_ns(), list.back().end_ns);
+  }
+}
+
 TEST(Intervals, RandomListsAgreeWithABitmap) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
