@@ -283,8 +283,9 @@ def phases(truth, output):
     """Union of the GPU events launched in each phase; weight gradients apart are backward too."""
     pieces = collections.defaultdict(list)
     for k in truth["kernels"]:
-        pieces[k.rank, k.step, {"weight": "backward"}.get(k.phase, k.phase)].append((k.start_ns, k.end_ns))
-    names = ["forward", "recompute", "backward", "optimizer", "other"]
+        phase = "grad_clip" if k.category == "grad_norm" else {"weight": "backward"}.get(k.phase, k.phase)
+        pieces[k.rank, k.step, phase].append((k.start_ns, k.end_ns))
+    names = ["forward", "recompute", "backward", "grad_clip", "optimizer", "other"]
     expected = {(r.rank, r.step): tuple(length(pieces[r.rank, r.step, name]) for name in names)
                 for r in truth["rank_steps"]}
     found = {(row["rank"], row["step"]): tuple(row[f"{name}_ns"] for name in names)

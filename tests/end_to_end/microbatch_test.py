@@ -73,8 +73,7 @@ class MicrobatchTest(unittest.TestCase):
     def test_named_micro_batches_of_torchtitan(self):
         folder = Folder("--mesh", "pp=2,dp_shard=2", "--schedule", "1f1b", "--microbatches", "4", "--layers", "4", *SIZE)
         self.addCleanup(folder.remove)
-        # No slice tells the gradient norm from the optimizer there.
-        self.check(folder, least=0.96, batch_least=1.0)
+        self.check(folder)
 
     def test_several_iterations_and_a_file_that_fails(self):
         folder = Folder("--layout", "megatron", "--data-parallel", "distopt", "--mesh", "pp=2,dp_shard=2", "--layers", "4",

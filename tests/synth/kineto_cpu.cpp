@@ -203,7 +203,7 @@ std::string KinetoCpu::span_name(const Span& span, bool prefill) const {
     case Span::forward_part: return "megatron/core/pipeline_parallel/utils.py(182): forward";
     case Span::backward_part: return "megatron/core/pipeline_parallel/utils.py(232): backward";
     case Span::optimizer:
-      return megatron ? "megatron/core/optimizer/distrib_optimizer.py(2402): step_with_ready_grads"
+      return megatron ? "megatron/core/optimizer/optimizer.py(640): step"
                       : "Optimizer.step#AdamW.step";
     case Span::load:
       return megatron ? "megatron/training/utils.py(471): get_batch_on_this_tp_rank"

@@ -357,7 +357,7 @@ class ProgramBuilder : Launcher {
     std::vector<Unit> units;
     for (int chunk = 0; chunk < job_.virtual_stages() / job_.mesh.pp; ++chunk)
       for (const Unit& unit : units_of(chunk)) units.push_back(unit), own += elements_of(unit) / job_.mesh.sharded();
-    span(Span::optimizer, 0, 0, [&] {
+    const auto norm_of_gradients = [&] {
       span(Span::grad_norm, 0, 0, [&] {
         elementwise(Kernel::norm_reduce, own, 2, last_reduction_);
         std::int32_t norm = last_compute_;
@@ -367,6 +367,12 @@ class ProgramBuilder : Launcher {
         program_.waited_for = norm;
         elementwise(Kernel::clip, own, 4, norm);
       });
+    };
+    // Megatron's optimizer clips within its step, others' are called after it.
+    const bool within = job_.layout == Layout::megatron;
+    if (!within) norm_of_gradients();
+    span(Span::optimizer, 0, 0, [&] {
+      if (within) norm_of_gradients();
       const int pieces = job_.fine_kernels ? 8 : 2;
       for (int i = 0; i < pieces; ++i) elementwise(Kernel::adam, own / pieces, 14);
       if (sharded() && job_.data_parallel == DataParallel::distributed_optimizer)
