@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/bytes.hpp"
+#include "exchange/settle_records.hpp"
 #include "metrics/stages.hpp"
 #include "metrics/trace_views.hpp"
 #include "parse/execution_trace.hpp"
@@ -286,35 +287,6 @@ std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ran
   }
   return all;
 }
-
-namespace {
-
-std::int32_t rank_at_place(const Groups& groups, GroupId id, std::int32_t place) {
-  const std::int32_t row = groups.row_of(id);
-  if (row < 0) return -1;
-  const Group& group = groups.groups[static_cast<std::size_t>(row)];
-  return group.members_complete && place < group.size ? group.members[static_cast<std::size_t>(place)] : -1;
-}
-
-// Records come in the order of the events, (start, lane, correlation): counting them up is the ordinal. Where steps were
-// chosen (--step), those of no step have none: they are not missed when nothing matches them.
-void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const RankEntry& entry,
-                    const Groups& groups, bool steps_chosen) {
-  std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
-  for (CollectiveRecord& record : records) {
-    record.group = groups.id_of(row, static_cast<std::uint32_t>(record.group.value));
-    if (record.peer < -1) record.peer = rank_at_place(groups, record.group, -2 - record.peer);
-    if (record.step != outside_step) record.step += entry.step_shift;
-    record.rank_row = row;
-    record.rank = entry.rank;
-    record.iteration = entry.iteration;
-    record.replica = entry.replica;
-    const bool not_asked = steps_chosen && record.step == outside_step;
-    record.ordinal = not_asked ? -1 : ordinals[{record.group.value, record.step, record.op}]++;
-  }
-}
-
-}  // namespace
 
 void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const Comm& comm, Metrics& metrics) {
   const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, ranks, comm);

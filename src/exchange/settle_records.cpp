@@ -1,0 +1,34 @@
+#include "exchange/settle_records.hpp"
+
+#include <map>
+#include <tuple>
+
+namespace ccl {
+namespace {
+
+std::int32_t rank_at_place(const Groups& groups, GroupId id, std::int32_t place) {
+  const std::int32_t row = groups.row_of(id);
+  if (row < 0) return -1;
+  const Group& group = groups.groups[static_cast<std::size_t>(row)];
+  return group.members_complete && place < group.size ? group.members[static_cast<std::size_t>(place)] : -1;
+}
+
+}  // namespace
+
+void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const RankEntry& entry,
+                    const Groups& groups, bool steps_chosen) {
+  std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
+  for (CollectiveRecord& record : records) {
+    record.group = groups.id_of(row, static_cast<std::uint32_t>(record.group.value));
+    if (record.peer < -1) record.peer = rank_at_place(groups, record.group, -2 - record.peer);
+    if (record.step != outside_step) record.step += entry.step_shift;
+    record.rank_row = row;
+    record.rank = entry.rank;
+    record.iteration = entry.iteration;
+    record.replica = entry.replica;
+    const bool not_asked = steps_chosen && record.step == outside_step;
+    record.ordinal = not_asked ? -1 : ordinals[{record.group.value, record.step, record.op}]++;
+  }
+}
+
+}  // namespace ccl

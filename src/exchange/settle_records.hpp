@@ -1,0 +1,17 @@
+// Records of one trace, once its rank and the groups of the run are known. In: records as make_records() left them, in
+// the order of the events. Out: the same with group, peer, step, rank and ordinal as the whole run has them.
+#pragma once
+#include <span>
+
+#include "exchange/groups.hpp"
+#include "exchange/ranks.hpp"
+#include "exchange/records.hpp"
+
+namespace ccl {
+
+/// Records come in the order of the events, (start, lane, correlation): counting them up is the ordinal. Where steps were
+/// chosen (--step), those of no step have none: they are not missed when nothing matches them.
+void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const RankEntry& entry,
+                    const Groups& groups, bool steps_chosen);
+
+}  // namespace ccl
