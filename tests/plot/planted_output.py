@@ -43,9 +43,12 @@ class PlantedTest(unittest.TestCase):
         cls.output = cls.make("out", cls.job)
 
     @classmethod
-    def make(cls, name, job):
+    def make(cls, name, job, beside=()):
+        """beside: (name, text) of files that lie with the traces."""
         traces, output = cls.folder / name, cls.folder / f"{name}.h5"
         run([os.environ["CCL_SYNTH"], "-o", traces, "--truth", cls.folder / f"{name}.json", *job])
+        for file, text in beside:
+            (traces / file).write_text(text, encoding="utf-8")
         run([os.environ["CCL_ANALYZE"], traces, "-o", output, "--quiet", *cls.options])
         return output
 

@@ -12,7 +12,8 @@ FOLDER = PLOT.parents[1] / "src" / "store" / "schema"
 class SchemaTest(PlantedTest):
 
     def test_pages_are_those_of_real_outputs(self):
-        made = schema.pages([self.output, self.make("experts", EXPERTS)])
+        router = ("gate_logs_0.json", '{"expert_loads": [[4, 2, 1, 1, 0, 3, 2, 3]]}')
+        made = schema.pages([self.output, self.make("experts", EXPERTS, [router])])
         if os.environ.get("CCL_WRITE_SCHEMA_PAGE"):
             FOLDER.mkdir(exist_ok=True)
             for old in FOLDER.glob("*.md"):
