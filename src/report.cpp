@@ -51,6 +51,7 @@ std::string timings_text(const Timings& timings, const Comm& comm) {
 
 /// Without a file a worker only takes part in what follows the reading. Empty when every worker had one.
 std::string idle_workers_line(const std::vector<TraceFile>& files, std::size_t workers) {
+  if (workers < 2) return "";
   std::set<std::int32_t> reading;
   for (const TraceFile& file : files) {
     reading.insert(file.owner);
