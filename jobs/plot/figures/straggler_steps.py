@@ -1,63 +1,76 @@
-"""Rank x step: the delay a rank causes by being last, with the culprit of each step marked."""
-import re
-
+"""Rank x step: the delay a rank causes by being last, and which of it is its own."""
 import numpy as np
 
 import look
-from results import grid, in_steps
+from results import grid, in_steps, ranks_of
 
-CLEARLY = 1.2
+OWN = "metrics/straggler_lag/own_blame"
 
 
-def finding(attributes, ranks, steps, delays, periods):
-    total = np.nansum(delays, axis=1)
-    worst = int(np.argmax(total))
-    per_step = float(total[worst]) / delays.shape[1]
-    share = total[worst] / np.nansum(periods) if np.nansum(periods) > 0 else np.nan
-    told = int(attributes.get("straggler_rank", -1))
+def own_blame(results, ranks, delays):
+    """Per rank: the delay it causes itself (waiting elsewhere and its place in the pipeline taken off), and the rows of
+    those that stand out, the largest first. From the table, or where the file lacks it from the blame of the steps."""
+    if not results.has(OWN) or not len(results.file[OWN]):
+        return np.nansum(delays, axis=1), []
+    table = results.table(OWN, "rank", "straggler", "since_step", "own_blame_ns", "per_step_ns", "period_ns")
+    labels, at = ranks_of(table)
+    total = {labels[row]: int(value) for row, value in zip(at, table["own_blame_ns"])}
+    late = [(labels[row], line) for row, line in zip(at, table) if line["straggler"]]
+    late = [(ranks.index(label), line) for label, line in late if label in ranks]
+    return np.array([max(0, total.get(label, 0)) for label in ranks], float), \
+        sorted(late, key=lambda pair: -int(pair[1]["own_blame_ns"]))
+
+
+def finding(attributes, ranks, own, late, steps_count):
+    worst = late[0][0] if late else int(np.argmax(own))
     name = f"rank {ranks[worst]}"
+    told = int(attributes.get("straggler_rank", -1))
+    if told < 0 and not late:
+        return worst, f"No rank stands out as a straggler; largest: {name}, {look.say_ns(own[worst] / steps_count)} a step"
+    per_step, since = own[worst] / steps_count, -1
+    share = np.nan
+    if late:
+        line = late[0][1]
+        per_step, since = float(line["per_step_ns"]), int(line["since_step"])
+        share = per_step / line["period_ns"] if line["period_ns"] > 0 else np.nan
+    elif str(told) in ranks:
+        worst = ranks.index(str(told))
+        name, per_step = f"rank {told}", own[worst] / steps_count
     amount = f"{look.say_ns(per_step)} a step" + (f" ({share:.1%} of the step period)" if np.isfinite(share) else "")
-    if told < 0:
-        return worst, f"No rank stands out as a straggler; largest: {name}, {amount}"
-    lines = delays[worst]
-    late = lines > 0.2 * np.nanmax(lines)
-    since = int(np.argmax(late))
-    when = "" if since == 0 or not late[since:].all() else f", since step {' of iteration '.join(re.findall('[0-9]+', steps[since]))}"
     seen, expected = (int(attributes.get(f"ranks_{what}", 0)) for what in ("covered", "expected"))
     role = "is the straggler" if seen >= expected else f"is last most of the {seen} ranks seen (of {expected})"
-    return worst, f"{name[0].upper()}{name[1:]} {role}: it delays the others by {amount}{when}"
+    also = f"; so are {len(late) - 1} more" if len(late) > 2 else f"; so is rank {ranks[late[1][0]]}" if len(late) > 1 else ""
+    return worst, f"{name[0].upper()}{name[1:]} {role}: it delays the others by {amount}" \
+                  f"{f', since step {since}' if since >= 0 else ''}{also}"
 
 
 def draw(results):
     attributes = results.metric("straggler_lag")
     rows = in_steps(results.table("metrics/straggler_lag/rows", "iteration", "step", "rank", "blame_ns"))
     ranks, steps, delays = grid(rows, "blame_ns")
-    periods = np.array([])
-    if results.has("metrics/iter_time/rows"):
-        periods = np.nanmax(grid(in_steps(results.table("metrics/iter_time/rows")), "period_ns")[2], axis=0)
-    worst, text = finding(attributes, ranks, steps, delays, periods)
+    own, late = own_blame(results, ranks, delays)
+    worst, text = finding(attributes, ranks, own, late, len(steps))
     factor, unit = look.duration_unit(float(np.nanmax(delays)))
     fig, (ax, side) = look.figure(1, 2, width=9, height=look.rank_height(len(ranks)), sharey=True,
                                   gridspec_kw={"width_ratios": [4, 1]})
     image = look.heat(ax, delays / factor, (-0.5, len(steps) - 0.5, len(ranks) - 0.5, -0.5))
-    culprits = np.nanargmax(np.nan_to_num(delays, nan=-1), axis=0)
-    second = np.sort(np.nan_to_num(delays), axis=0)[-2] if len(ranks) > 1 else np.zeros(len(steps))
-    told = [column for column in range(len(steps)) if delays[culprits[column], column] > CLEARLY * second[column]]
-    ax.scatter(told, culprits[told], marker="o", s=28 if len(steps) < 60 else 6, facecolors="none", edgecolors=look.RED,
-               linewidths=1.2, label=f"largest of its step, above {CLEARLY} × the second")
+    marks = [(column, row) for row, _ in late for column in range(len(steps))
+             if delays[row, column] > 0.2 * np.nanmax(delays[row])]
+    if marks:
+        ax.scatter(*zip(*marks), marker="o", s=28 if len(steps) < 60 else 6, facecolors="none", edgecolors=look.RED,
+                   linewidths=1.2, label="a straggler")
     ax.set_xlabel("step" if len(steps[0].split("\n")) == 1 else "step (iteration)")
     ax.set_ylabel("rank")
     look.label_rows(ax.xaxis, steps, most=24)
     look.label_rows(ax.yaxis, ranks)
-    if told:
+    if marks:
         look.legend_below(ax)
-    fig.colorbar(image, ax=ax, label=f"delay it causes ({unit})", pad=0.02)
-    totals = np.nansum(delays, axis=1)
-    big, big_unit = look.duration_unit(float(totals.max()))
-    side.barh(np.arange(len(ranks)), totals / big, height=1.0 if len(ranks) > 64 else 0.7,
+    fig.colorbar(image, ax=ax, label=f"delay where it is last ({unit})", pad=0.02)
+    big, big_unit = look.duration_unit(float(own.max()))
+    side.barh(np.arange(len(ranks)), own / big, height=1.0 if len(ranks) > 64 else 0.7,
               color=[look.RED if row == worst else look.BLUE for row in range(len(ranks))])
-    side.text(totals[worst] / big, worst, f" rank {ranks[worst]}", color=look.RED, fontsize=8, va="center")
+    side.text(own[worst] / big, worst, f" rank {ranks[worst]}", color=look.RED, fontsize=8, va="center")
     side.margins(x=0.35)
-    side.set_xlabel(f"sum over steps ({big_unit})")
+    side.set_xlabel(f"its own delay,\nall steps ({big_unit})")
     look.title(fig, text)
     return fig
