@@ -155,7 +155,8 @@ struct OwnBlame {
   std::int64_t last_count = 0;                           // in the groups that count
 };
 /// Sorted by (replica, rank). causes: as add_causes() made them.
-std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, const Groups& groups, const Stages& stages);
+std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<const Compute> computes,
+                                 const Groups& groups, const Stages& stages);
 /// Why, where and how sure, over the steps from `since` on; as cause_sentence().
 std::string own_sentence(const OwnBlame& own, std::span<const CauseSums> causes, std::span<const Compute> computes,
                          const std::optional<StepId>& since, const Groups& groups, const Stages& stages);

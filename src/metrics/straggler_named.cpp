@@ -166,7 +166,7 @@ std::string since_text(const std::optional<StepId>& onset) {
 
 void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
                     const ReportContext& context, Report& out) {
-  const std::vector<OwnBlame> own = own_blames(tables.of<CauseSums>(), context.groups, stages);
+  const std::vector<OwnBlame> own = own_blames(tables.of<CauseSums>(), tables.of<Compute>(), context.groups, stages);
   const Evidence evidence{tables.of<CauseSums>(), tables.of<Compute>(), stages, context};
   if (own.empty()) {
     out.value("straggler_rank", -1, "the rank that stands out; -1 = none");

@@ -75,26 +75,81 @@ std::vector<CauseSums> settle_causes(std::span<const CauseSums> causes, const Gr
   return settled;
 }
 
-std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, const Groups& groups, const Stages& stages) {
-  // Who is behind is so in every collective that does not hold the others back: only what is new counts.
-  const auto own_ns = [](const CauseSums& row) { return row.delay_ns - row.by_communication_ns - row.behind_ns; };
-  std::map<std::tuple<std::int32_t, RankId, StepId>, const CauseSums*> largest;
+namespace {
+
+/// How much longer a rank computes in a step than the members of a group that do its work.
+class ComputeExcess {
+ public:
+  ComputeExcess(std::span<const Compute> computes, const Groups& groups, const Stages& stages)
+      : groups_(groups), stages_(stages) {
+    for (const Compute& row : computes) compute_ns_[{row.replica, row.step, row.rank}] = row.compute_ns;
+  }
+  /// Over the median of the others, not below 0; nothing where no other is known.
+  std::optional<std::int64_t> of(const CauseSums& row) const {
+    const auto own = compute_ns_.find({row.replica, row.step, row.rank});
+    if (own == compute_ns_.end()) return {};
+    std::vector<std::int64_t> others;
+    for (const std::int32_t member : group_of(groups_, row.group).members) {
+      if (member == row.rank.value || stages_.of(RankId(member)) != stages_.of(row.rank)) continue;
+      const auto at = compute_ns_.find({row.replica, row.step, RankId(member)});
+      if (at != compute_ns_.end()) others.push_back(at->second);
+    }
+    if (others.empty()) return {};
+    const auto middle = others.begin() + static_cast<std::ptrdiff_t>((others.size() - 1) / 2);
+    std::nth_element(others.begin(), middle, others.end());
+    return std::max<std::int64_t>(0, own->second - *middle);
+  }
+
+ private:
+  const Groups& groups_;
+  const Stages& stages_;
+  std::map<std::tuple<std::int32_t, StepId, RankId>, std::int64_t> compute_ns_;
+};
+
+/// The parts of a rank's blame on a group in a step that are its own.
+struct OwnParts {
+  std::int64_t compute_ns = 0, launch_ns = 0, stalled_ns = 0, rest_ns = 0;
+  std::int64_t sum_ns() const { return compute_ns + launch_ns + stalled_ns + rest_ns; }
+};
+
+// Who is behind is so in every collective that does not hold the others back: together they count as often as the rank
+// computes longer than its peers.
+OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess) {
+  OwnParts own{row.by_compute_ns, row.by_launch_ns, row.by_stalled_ns, 0};
+  own.rest_ns = row.delay_ns - row.by_communication_ns - row.behind_ns - own.sum_ns();
+  if (row.by_compute_ns + row.behind_ns > 0)
+    if (const auto longer_ns = excess.of(row)) own.compute_ns = std::min(row.by_compute_ns + row.behind_ns, *longer_ns);
+  return own;
+}
+
+}  // namespace
+
+std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<const Compute> computes,
+                                 const Groups& groups, const Stages& stages) {
+  const ComputeExcess excess(computes, groups, stages);
+  struct Largest {
+    const CauseSums* row = nullptr;
+    OwnParts own;
+  };
+  std::map<std::tuple<std::int32_t, RankId, StepId>, Largest> largest;
   for (const CauseSums& row : causes) {
     if (row.step.step == outside_step || stages.alone(group_of(groups, row.group), row.rank)) continue;
-    const CauseSums*& found = largest[{row.replica, row.rank, row.step}];
-    if (found == nullptr || own_ns(row) > own_ns(*found)) found = &row;
+    Largest& found = largest[{row.replica, row.rank, row.step}];
+    const OwnParts own = own_parts(row, excess);
+    if (found.row == nullptr || own.sum_ns() > found.own.sum_ns()) found = {&row, own};
   }
   std::vector<OwnBlame> out;
-  for (const auto& [key, row] : largest) {
-    if (out.empty() || out.back().replica != row->replica || out.back().rank != row->rank)
-      out.emplace_back().replica = row->replica, out.back().rank = row->rank;
+  for (const auto& [key, found] : largest) {
+    const auto& [replica, rank, step] = key;
+    if (out.empty() || out.back().replica != replica || out.back().rank != rank)
+      out.emplace_back().replica = replica, out.back().rank = rank;
     OwnBlame& own = out.back();
-    own.by_step.emplace_back(row->step, own_ns(*row));
-    own.last_count += row->last_count;
-    const std::int64_t rest_ns = own_ns(*row) - row->by_compute_ns - row->by_launch_ns - row->by_stalled_ns;
-    for (const auto& [cause, ns] : {std::pair(Cause::compute, row->by_compute_ns), std::pair(Cause::launch, row->by_launch_ns),
-                                    std::pair(Cause::stalled, row->by_stalled_ns), std::pair(Cause::unexplained, rest_ns)})
-      if (ns > 0) own.parts[{cause, row->group}].emplace_back(row->step, ns);
+    own.by_step.emplace_back(step, found.own.sum_ns());
+    own.last_count += found.row->last_count;
+    const OwnParts& parts = found.own;
+    for (const auto& [cause, ns] : {std::pair(Cause::compute, parts.compute_ns), std::pair(Cause::launch, parts.launch_ns),
+                                    std::pair(Cause::stalled, parts.stalled_ns), std::pair(Cause::unexplained, parts.rest_ns)})
+      if (ns > 0) own.parts[{cause, found.row->group}].emplace_back(step, ns);
   }
   return out;
 }

@@ -112,6 +112,73 @@ TEST(StragglerCauses, ASlowLinkIsOneAmongLikeGroups) {
   EXPECT_EQ(explanation.origins[0].blame_ns, 3000);
 }
 
+/// Ranks 0 and 1 are stage 0 and ranks 2 and 3 stage 1 of two pipelines: groups 1 "dp" of stage 0, 2 "pp" of ranks 0, 2.
+Groups two_pipelines() {
+  Groups groups;
+  const auto add = [&](std::uint64_t id, Dimension dimension, std::vector<std::int32_t> members) {
+    Group group;
+    group.id = GroupId(id);
+    group.dimension = dimension;
+    group.size = static_cast<std::int32_t>(members.size());
+    group.members = std::move(members);
+    group.members_complete = true;
+    groups.groups.push_back(group);
+  };
+  add(1, Dimension::dp, {0, 1});
+  add(2, Dimension::pp, {0, 2});
+  add(3, Dimension::pp, {1, 3});
+  return groups;
+}
+
+TEST(StragglerCauses, BeingLastByTheOrderOfStagesIsNotItsOwn) {
+  const Groups groups = two_pipelines();
+  Ranks ranks;
+  ranks.expected = 4;
+  const Stages stages(ranks, groups, Workload());
+  EXPECT_TRUE(stages.alone(groups.groups[1], RankId(0)));
+  EXPECT_FALSE(stages.alone(groups.groups[0], RankId(0)));
+  const std::vector<CauseSums> causes = {blamed(0, 1, 300, 200, 60), blamed(0, 2, 5000, 0, 0)};
+  const std::vector<OwnBlame> own = own_blames(causes, {}, groups, stages);
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_EQ(own[0].by_step, (std::vector<std::pair<StepId, std::int64_t>>{{causes[0].step, 240}})) << "300 - 60 elsewhere";
+  EXPECT_EQ(own[0].last_count, 1);
+}
+
+TEST(StragglerCauses, WhoIsBehindInManyCollectivesIsLateOnce) {
+  const Groups groups = two_pipelines();
+  CauseSums row = blamed(1, 1, 9000, 500, 0);
+  row.behind_ns = 8500;
+  const std::vector<Compute> computes = {{row.step, RankId(0), -1, 10'000, 0}, {row.step, RankId(1), -1, 13'000, 0}};
+  const std::vector<OwnBlame> own = own_blames(std::vector<CauseSums>{row}, computes, groups, Stages());
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_EQ(own[0].by_step[0].second, 3000) << "what it computes longer than rank 0";
+  EXPECT_NE(own_sentence(own[0], std::vector<CauseSums>{row}, computes, {}, groups, Stages()).find("1.30 x as long"),
+            std::string::npos);
+}
+
+TEST(StragglerCauses, MessagesOfASlowPairAreFoundAndOthersNot) {
+  std::vector<Transfer> transfers;
+  for (std::int32_t pair = 0; pair < 4; ++pair)
+    for (std::int64_t step = 0; step < 6; ++step) {
+      Transfer row;
+      row.step = {-1, step};
+      row.group = GroupId(7);
+      row.rank_a = pair, row.rank_b = pair + 4;
+      row.payload_bytes = 64;
+      row.count = 10;
+      row.transfer_ns = pair == 2 && step >= 4 ? 30'000 : 10'000;
+      transfers.push_back(row);
+    }
+  const std::vector<SlowGroup> slow = find_slow_groups(transfers, 100);
+  ASSERT_EQ(slow.size(), 1U);
+  EXPECT_EQ(slow[0].rank_a, 2);
+  EXPECT_EQ(slow[0].rank_b, 6);
+  EXPECT_DOUBLE_EQ(slow[0].times, 3);
+  EXPECT_EQ(slow[0].since->step, 4);
+  EXPECT_EQ(slow[0].steps_count, 2);
+  EXPECT_TRUE(find_slow_groups(transfers, 1000).empty()) << "below twice what the clocks are known to";
+}
+
 // Rank 0 is last in "dp" at 900; before, it waits in "tp" from 200 to 600 for rank 3 and transfers to 700.
 TEST(StragglerCauses, WaitsInOtherGroupsBeforeBeingLastAreKept) {
   const GroupId dp(1), tp(2);
