@@ -117,8 +117,11 @@ struct OwnParts {
 OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess) {
   OwnParts own{row.by_compute_ns, row.by_launch_ns, row.by_stalled_ns, 0};
   own.rest_ns = row.delay_ns - row.by_communication_ns - row.behind_ns - own.sum_ns();
-  if (row.by_compute_ns + row.behind_ns > 0)
-    if (const auto longer_ns = excess.of(row)) own.compute_ns = std::min(row.by_compute_ns + row.behind_ns, *longer_ns);
+  if (row.by_compute_ns + row.behind_ns == 0) return own;
+  if (const auto longer_ns = excess.of(row)) {
+    own.compute_ns = std::min(row.by_compute_ns + row.behind_ns, *longer_ns);
+    own.rest_ns += std::max<std::int64_t>(0, row.by_compute_ns - own.compute_ns);  // it was late, but not by computing longer
+  }
   return own;
 }
 
