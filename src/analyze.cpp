@@ -345,16 +345,16 @@ std::int64_t close_graphs(LocalResults& local, const Matched& matched, const Clo
     chains.push_back(std::move(chain));
   }
   local.chains = {};
-  std::int64_t sent_bytes = 0;
-  auto steps =
-      gather_graph_ops(std::move(chains), local.records, matched, context.ranks, context.groups, comm, sent_bytes);
-  together(comm, [&] {
-    for (std::vector<GraphOp>& ops : steps) {
-      const StepGraph graph = link_graph(std::move(ops));
+  GraphGather gather(std::move(chains), local.records, matched, context.ranks, context.groups, comm);
+  for (std::size_t round = 0; round < gather.rounds_count(); ++round) {
+    auto [key, ops] = gather.step_of(round);
+    together(comm, [&, &step = key, &of_step = ops] {
+      if (of_step.empty()) return;
+      const StepGraph graph = link_graph(std::move(of_step), step);
       for (const auto& metric : metrics) metric->graph(graph, context);
-    }
-  });
-  return sent_bytes;
+    });
+  }
+  return gather.bytes_sent();
 }
 
 }  // namespace ccl

@@ -10,6 +10,7 @@
 #include "core/progress.hpp"
 #include "discover/discover.hpp"
 #include "exchange/event_rows.hpp"
+#include "exchange/graph.hpp"
 #include "exchange/groups.hpp"
 #include "exchange/match.hpp"
 #include "exchange/ranks.hpp"

@@ -1,10 +1,13 @@
 // The dependency graph of one training step over all its ranks. In: the GPU events of each rank's steps (its chain),
 // kept since parsing, with matched collectives. Out: one StepGraph per step at the worker that owns the step.
-// Moves: 104 bytes per GPU event in a step to the step's owner (hash of iteration, replica and step). Memory until
-// then: 48 bytes per event. Replay and path are in graph_replay.hpp and graph_path.hpp.
+// Moves: 72 bytes per GPU event in a step to the step's owner. Memory: 48 bytes per event of all own ranks since parsing;
+// beyond that one step per worker at a time, per event of it 144 bytes on its way and about 150 in the graph.
+// Replay, ideal times and path are in graph_replay.hpp, graph_ideal.hpp and graph_path.hpp.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "comm/comm.hpp"
@@ -31,16 +34,13 @@ std::vector<ChainOp> chain_of(const RankTrace& trace, StringTable& strings);
 
 /// The same on its way, on the corrected clock and with what the workers agreed on.
 struct GraphOp {
-  std::int64_t step = outside_step;
   std::int64_t start_ns = 0, end_ns = 0, launch_ns = absent_ns;
   std::uint64_t instance = 0;   // equal for the members of one credible match; 0: none
   StringId name;
-  GroupId group;
   std::int64_t payload_bytes = -1;
-  std::int32_t iteration = -1, replica = -1;
   std::int32_t rank_row = -1;   // row of /ranks
   RankId rank;
-  std::int32_t order = 0;       // in its chain
+  std::int32_t order = 0;       // in its chain of this step
   std::int32_t group_size = -1;
   std::uint16_t lane = 0;
   EventKind kind = EventKind::compute;
@@ -50,9 +50,10 @@ struct GraphOp {
   std::int64_t length_ns() const { return end_ns - start_ns; }
 };
 
-/// Operations of one step by (rank row, device, start). Op i waits for predecessors [first_pred[i], first_pred[i+1]):
-/// of each stream of its device the last operation that had ended when it started, and whatever came before it on its
-/// own stream. Traces hold no event edges, so the order that was seen is taken for the order that is needed.
+/// Operations of one step by (rank row, device, start). Op i waits for predecessors [first_pred[i], first_pred[i+1]): what
+/// came before it on its own stream, and of each other stream of its device the last operation that had ended when it
+/// started, there and on all devices that ran the same operations. Traces hold no event edges, so the order that was seen
+/// everywhere is taken for the order that is needed. What the operation before on its stream waited for is not repeated.
 struct StepGraph {
   StepId step;
   std::int32_t replica = -1;
@@ -73,12 +74,19 @@ struct StepGraph {
   }
 };
 
-/// Pure. All ops are of one step; any order.
-StepGraph link_graph(std::vector<GraphOp> ops);
+/// Which step, of which replica.
+struct StepKey {
+  StepId step;
+  std::int32_t replica = -1;
+  friend auto operator<=>(const StepKey&, const StepKey&) = default;
+};
 
-/// Pure. The same where it is known what op i waits for: preds [first_pred[i], first_pred[i+1]), numbers of ops. The ops of
-/// a rank stand together.
-StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds);
+/// Pure. All ops are of one step; any order.
+StepGraph link_graph(std::vector<GraphOp> ops, StepKey key = {});
+
+/// Pure. The same where it is known what op i waits for: preds [first_pred[i], first_pred[i+1]), numbers of ops.
+StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds,
+                   StepKey key = {});
 
 /// One chain with the place of its records among the worker's settled ones.
 struct RankChain {
@@ -88,11 +96,30 @@ struct RankChain {
   std::size_t first_record = 0;
 };
 
-/// Collective: the operations of the steps this worker owns, by step. Ranks that take no part in cross-rank numbers are
-/// left out.
-std::vector<std::vector<GraphOp>> gather_graph_ops(std::vector<RankChain> chains,
-                                                   const std::vector<CollectiveRecord>& records,
-                                                   const Matched& matched, const Ranks& ranks, const Groups& groups,
-                                                   const Comm& comm, std::int64_t& bytes_sent);
+/// Brings the operations of each step to its owner, one step per worker at a time: the steps in order are dealt round.
+/// Ranks that take no part in cross-rank numbers are left out. References must outlive it.
+class GraphGather {
+ public:
+  /// Collective.
+  GraphGather(std::vector<RankChain> chains, const std::vector<CollectiveRecord>& records, const Matched& matched,
+              const Ranks& ranks, const Groups& groups, const Comm& comm);
+  std::size_t rounds_count() const;
+  /// Collective: this worker's step of a round and its operations; none if there are fewer steps than workers.
+  std::pair<StepKey, std::vector<GraphOp>> step_of(std::size_t round);
+  std::int64_t bytes_sent() const { return bytes_sent_; }
+
+ private:
+  GraphOp settled(const RankChain& chain, const ChainOp& from) const;
+
+  std::vector<RankChain> chains_;   // ops by step
+  const std::vector<CollectiveRecord>& records_;
+  const Matched& matched_;
+  const Ranks& ranks_;
+  const Groups& groups_;
+  const Comm& comm_;
+  std::vector<std::uint64_t> instance_;  // by record
+  std::vector<StepKey> steps_;           // of all ranks, alike on all workers
+  std::int64_t bytes_sent_ = 0;
+};
 
 }  // namespace ccl

@@ -1,6 +1,5 @@
 // Chains: what is kept of each trace, and its way to the owner of the step.
 #include <algorithm>
-#include <tuple>
 
 #include "core/collective_math.hpp"
 #include "exchange/graph.hpp"
@@ -55,72 +54,85 @@ std::vector<std::uint64_t> instances_of(const Matched& matched, std::size_t reco
   return by_record;
 }
 
-auto step_key(const GraphOp& op) { return std::tuple(op.iteration, op.replica, op.step); }
+}  // namespace
 
-GraphOp settled(const ChainOp& from, const RankEntry& entry, const ClockModel& clock) {
+GraphGather::GraphGather(std::vector<RankChain> chains, const std::vector<CollectiveRecord>& records,
+                         const Matched& matched, const Ranks& ranks, const Groups& groups, const Comm& comm)
+    : chains_(std::move(chains)),
+      records_(records),
+      matched_(matched),
+      ranks_(ranks),
+      groups_(groups),
+      comm_(comm),
+      instance_(instances_of(matched, records.size(), comm)) {
+  for (const RankEntry& entry : ranks.entries)
+    if (entry.takes_part)
+      for (const Step& step : entry.facts.steps)
+        steps_.push_back({{entry.iteration, step.number + entry.step_shift}, entry.replica});
+  std::sort(steps_.begin(), steps_.end());
+  steps_.erase(std::unique(steps_.begin(), steps_.end()), steps_.end());
+  const auto by_step = [](const ChainOp& a, const ChainOp& b) { return a.step < b.step; };
+  for (RankChain& chain : chains_)
+    if (!std::is_sorted(chain.ops.begin(), chain.ops.end(), by_step))
+      std::stable_sort(chain.ops.begin(), chain.ops.end(), by_step);
+}
+
+std::size_t GraphGather::rounds_count() const {
+  const auto workers = static_cast<std::size_t>(comm_.num_workers());
+  return (steps_.size() + workers - 1) / workers;
+}
+
+GraphOp GraphGather::settled(const RankChain& chain, const ChainOp& from) const {
+  const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(chain.rank_row)];
   const auto corrected = [&](std::int64_t t_ns) {
-    return entry.host_index < 0 ? t_ns : clock.corrected(entry.host_index, t_ns);
+    return entry.host_index < 0 ? t_ns : matched_.clock.corrected(entry.host_index, t_ns);
   };
   GraphOp op;
   op.start_ns = corrected(from.start_ns);
   op.end_ns = corrected(from.start_ns + from.dur_ns);
   op.launch_ns = from.launch_ns == absent_ns ? absent_ns : corrected(from.launch_ns);
   op.name = from.name;
-  op.iteration = entry.iteration;
-  op.replica = entry.replica;
+  op.rank_row = chain.rank_row;
   op.rank = entry.rank;
   op.lane = from.lane;
   op.kind = from.kind;
   op.device_row = from.device_row;
+  if (from.record < 0) return op;
+  const std::size_t at = chain.first_record + static_cast<std::size_t>(from.record);
+  const CollectiveRecord& record = records_[at];
+  const std::int32_t group = groups_.row_of(record.group);
+  op.instance = instance_[at];
+  op.op = record.op;
+  op.payload_bytes = payload_of(record, record.group_size);
+  op.group_size = record.group_size;
+  if (group >= 0) op.dimension = groups_.groups[static_cast<std::size_t>(group)].dimension;
   return op;
 }
 
-}  // namespace
-
-std::vector<std::vector<GraphOp>> gather_graph_ops(std::vector<RankChain> chains,
-                                                   const std::vector<CollectiveRecord>& records,
-                                                   const Matched& matched, const Ranks& ranks, const Groups& groups,
-                                                   const Comm& comm, std::int64_t& bytes_sent) {
-  const std::vector<std::uint64_t> instance = instances_of(matched, records.size(), comm);
-  std::vector<std::vector<GraphOp>> out(static_cast<std::size_t>(comm.num_workers()));
-  for (RankChain& chain : chains) {
-    const RankEntry& entry = ranks.entries[static_cast<std::size_t>(chain.rank_row)];
-    std::int32_t order = 0;
-    for (const ChainOp& from : chain.ops) {
-      GraphOp op = settled(from, entry, matched.clock);
-      op.step = chain.step_numbers[static_cast<std::size_t>(from.step)];
-      op.rank_row = chain.rank_row;
-      op.order = order++;
-      if (from.record >= 0) {
-        const std::size_t at = chain.first_record + static_cast<std::size_t>(from.record);
-        const CollectiveRecord& record = records[at];
-        const std::int32_t group = groups.row_of(record.group);
-        op.instance = instance[at];
-        op.group = record.group;
-        op.op = record.op;
-        op.payload_bytes = payload_of(record, record.group_size);
-        op.group_size = record.group_size;
-        if (group >= 0) op.dimension = groups.groups[static_cast<std::size_t>(group)].dimension;
+std::pair<StepKey, std::vector<GraphOp>> GraphGather::step_of(std::size_t round) {
+  const auto workers = static_cast<std::size_t>(comm_.num_workers()), own = static_cast<std::size_t>(comm_.worker());
+  const std::size_t first = round * workers, last = std::min(first + workers, steps_.size());
+  std::vector<std::vector<GraphOp>> out(workers);
+  for (const RankChain& chain : chains_) {
+    const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(chain.rank_row)];
+    for (std::size_t row = 0; row < chain.step_numbers.size(); ++row) {
+      const StepKey key{{entry.iteration, chain.step_numbers[row]}, entry.replica};
+      const auto at = std::lower_bound(steps_.begin(), steps_.end(), key);
+      const auto place = static_cast<std::size_t>(at - steps_.begin());
+      if (place < first || place >= last) continue;
+      const auto begin = std::partition_point(chain.ops.begin(), chain.ops.end(), [&](const ChainOp& op) {
+        return op.step < static_cast<std::int32_t>(row);
+      });
+      for (auto op = begin; op != chain.ops.end() && op->step == static_cast<std::int32_t>(row); ++op) {
+        out[place - first].push_back(settled(chain, *op));
+        out[place - first].back().order = static_cast<std::int32_t>(op - begin);
       }
-      std::uint64_t owner = hash_combine(static_cast<std::uint64_t>(op.iteration + 1), static_cast<std::uint64_t>(op.step));
-      owner = hash_combine(owner, static_cast<std::uint64_t>(op.replica + 1));
-      out[static_cast<std::size_t>(owner % static_cast<std::uint64_t>(comm.num_workers()))].push_back(op);
     }
-    chain.ops = {};
   }
-  bytes_sent = 0;
-  for (std::size_t worker = 0; worker < out.size(); ++worker)
-    if (worker != static_cast<std::size_t>(comm.worker()))
-      bytes_sent += static_cast<std::int64_t>(out[worker].size() * sizeof(GraphOp));
-  std::vector<GraphOp> mine = exchange_rows(comm, std::move(out));
-  out = {};
-  std::stable_sort(mine.begin(), mine.end(), [](const GraphOp& a, const GraphOp& b) { return step_key(a) < step_key(b); });
-  std::vector<std::vector<GraphOp>> steps;
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    if (i == 0 || step_key(mine[i - 1]) != step_key(mine[i])) steps.emplace_back();
-    steps.back().push_back(mine[i]);
-  }
-  return steps;
+  for (std::size_t worker = 0; worker < workers; ++worker)
+    if (worker != own) bytes_sent_ += static_cast<std::int64_t>(out[worker].size() * sizeof(GraphOp));
+  std::vector<GraphOp> mine = exchange_rows(comm_, std::move(out));
+  return {first + own < last ? steps_[first + own] : StepKey{}, std::move(mine)};
 }
 
 }  // namespace ccl

@@ -9,15 +9,19 @@
 namespace ccl {
 namespace {
 
-std::int64_t central(std::vector<std::int64_t>& values, IdealForm form) {
+enum class Middle : std::uint8_t { lower_median, median, mean };
+
+std::int64_t middle_of(std::vector<std::int64_t>& values, Middle middle) {
   const std::size_t n = values.size();
-  if (form == IdealForm::mean) {
+  if (middle == Middle::mean) {
     std::int64_t sum = 0;
     for (const std::int64_t value : values) sum += value;
     return sum / static_cast<std::int64_t>(n);
   }
-  std::sort(values.begin(), values.end());
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  const auto lower = values.begin() + static_cast<std::ptrdiff_t>((n - 1) / 2);
+  std::nth_element(values.begin(), lower, values.end());
+  if (middle == Middle::lower_median || n % 2 == 1) return *lower;
+  return (*lower + *std::min_element(lower + 1, values.end())) / 2;
 }
 
 /// Numbers the keys in their order: the class of each operation that has one.
@@ -35,7 +39,7 @@ std::vector<std::int32_t> classes_of(std::vector<std::pair<Key, std::uint32_t>> 
 
 /// Sets new_ns of each operation from the measured values of its class.
 template <class Measured, class Set>
-void set_by_class(const std::vector<std::int32_t>& classes, IdealForm form, Measured measured, Set set) {
+void set_by_class(const std::vector<std::int32_t>& classes, Middle middle, Measured measured, Set set) {
   std::vector<std::uint32_t> first(1, 0);
   for (const std::int32_t c : classes)
     if (c >= 0) {
@@ -51,7 +55,7 @@ void set_by_class(const std::vector<std::int32_t>& classes, IdealForm form, Meas
     values.clear();
     for (std::uint32_t m = first[c]; m < first[c + 1]; ++m) values.push_back(measured(members[m]));
     if (values.empty()) continue;
-    const std::int64_t ideal_ns = central(values, form);
+    const std::int64_t ideal_ns = middle_of(values, middle);
     for (std::uint32_t m = first[c]; m < first[c + 1]; ++m) set(members[m], ideal_ns);
   }
 }
@@ -91,13 +95,14 @@ Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of
   return peers;
 }
 
-GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const Peers& peers, IdealForm form) {
+GraphTimes ideal_times(const GraphTimes& measured, const Peers& peers, IdealForm form) {
   GraphTimes ideal = measured;
   const auto run_ns = [&](std::uint32_t i) { return measured.run_ns[i]; };
   const auto set_run = [&](std::uint32_t i, std::int64_t ns) { ideal.run_ns[i] = ns; };
-  set_by_class(peers.run, form, run_ns, set_run);
-  set_by_class(peers.transfer, IdealForm::median, run_ns, set_run);
-  set_by_class(peers.launch, IdealForm::median,
+  const bool published = form == IdealForm::mean;
+  set_by_class(peers.run, published ? Middle::mean : Middle::lower_median, run_ns, set_run);
+  set_by_class(peers.transfer, published ? Middle::median : Middle::lower_median, run_ns, set_run);
+  set_by_class(peers.launch, Middle::lower_median,
                [&](std::uint32_t i) { return measured.starved[i] ? measured.gap_ns[i] : 0; },
                [&](std::uint32_t i, std::int64_t ns) {
                  if (measured.starved[i]) ideal.gap_ns[i] = std::min(measured.gap_ns[i], ns);

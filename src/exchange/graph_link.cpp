@@ -8,42 +8,125 @@
 namespace ccl {
 namespace {
 
-/// The operations seen so far on one stream, with the largest end up to each.
-struct Stream {
-  std::vector<std::uint32_t> ops;
-  std::size_t ended = 0;  // how many had ended at the start last asked about
+/// The operations of one device, by stream in order of start.
+struct Device {
+  std::size_t first = 0, last = 0;                     // ops of the graph
+  std::vector<std::vector<std::uint32_t>> streams;
+  std::vector<std::uint16_t> stream_of;                // by op from first
+  std::uint64_t program = 0;                           // equal for devices with the same operations on each stream
 };
 
-void link_device(const std::vector<GraphOp>& ops, std::size_t first, std::size_t last,
-                 std::vector<std::uint32_t>& first_pred, std::vector<std::uint32_t>& preds) {
-  std::map<std::uint16_t, Stream> streams;
+Device device_of(const std::vector<GraphOp>& ops, std::size_t first, std::size_t last) {
+  Device device{first, last, {}, std::vector<std::uint16_t>(last - first), 0};
+  std::vector<std::uint16_t> lanes;
+  for (std::size_t i = first; i < last; ++i)
+    if (std::find(lanes.begin(), lanes.end(), ops[i].lane) == lanes.end()) lanes.push_back(ops[i].lane);
+  std::sort(lanes.begin(), lanes.end());
+  device.streams.resize(lanes.size());
   for (std::size_t i = first; i < last; ++i) {
-    const GraphOp& op = ops[i];
-    for (auto& [lane, stream] : streams) {
-      while (stream.ended < stream.ops.size() && ops[stream.ops[stream.ended]].end_ns <= op.start_ns) ++stream.ended;
-      if (lane == op.lane)
-        preds.push_back(stream.ops.back());
-      else if (stream.ended > 0)
-        preds.push_back(stream.ops[stream.ended - 1]);
+    const auto stream = std::lower_bound(lanes.begin(), lanes.end(), ops[i].lane) - lanes.begin();
+    device.stream_of[i - first] = static_cast<std::uint16_t>(stream);
+    device.streams[static_cast<std::size_t>(stream)].push_back(static_cast<std::uint32_t>(i));
+  }
+  for (const auto& stream : device.streams) {
+    device.program = hash_combine(device.program, stream.size());
+    for (const std::uint32_t i : stream) device.program = hash_combine(device.program, ops[i].name.value);
+  }
+  return device;
+}
+
+/// By stream, place in it and other stream: how many operations of the other had ended when this one started.
+using Ended = std::vector<std::uint32_t>;
+
+/// Calls use(op, its stream, its place in the stream, where its numbers begin in Ended) in order of start.
+template <class Use>
+void for_each_op(const Device& device, Use use) {
+  std::vector<std::size_t> row(device.streams.size(), 0), place(device.streams.size(), 0);
+  for (std::size_t s = 1; s < row.size(); ++s) row[s] = row[s - 1] + device.streams[s - 1].size();
+  for (std::size_t i = device.first; i < device.last; ++i) {
+    const std::size_t stream = device.stream_of[i - device.first], at = place[stream]++;
+    use(i, stream, at, (row[stream] + at) * row.size());
+  }
+}
+
+/// Keeps the least of what this device and those before saw.
+void see_ended(const std::vector<GraphOp>& ops, const Device& device, Ended& ended) {
+  const std::size_t streams_count = device.streams.size();
+  if (ended.empty()) ended.assign((device.last - device.first) * streams_count, UINT32_MAX);
+  std::vector<std::uint32_t> now(streams_count, 0);
+  for_each_op(device, [&](std::size_t i, std::size_t, std::size_t, std::size_t row) {
+    for (std::size_t s = 0; s < streams_count; ++s) {
+      const auto& stream = device.streams[s];
+      while (now[s] < stream.size() && stream[now[s]] < i && ops[stream[now[s]]].end_ns <= ops[i].start_ns) ++now[s];
+      ended[row + s] = std::min(ended[row + s], now[s]);
+    }
+  });
+}
+
+void add_preds(const Device& device, const Ended& ended, std::vector<std::uint32_t>& first_pred,
+               std::vector<std::uint32_t>& preds) {
+  const std::size_t streams_count = device.streams.size();
+  for_each_op(device, [&](std::size_t, std::size_t stream, std::size_t place, std::size_t row) {
+    for (std::size_t s = 0; s < streams_count; ++s) {
+      if (s == stream) {
+        if (place > 0) preds.push_back(device.streams[s][place - 1]);
+        continue;
+      }
+      const std::uint32_t before = place > 0 ? ended[row - streams_count + s] : 0;
+      if (ended[row + s] > before) preds.push_back(device.streams[s][ended[row + s] - 1]);
     }
     first_pred.push_back(static_cast<std::uint32_t>(preds.size()));
-    streams[op.lane].ops.push_back(static_cast<std::uint32_t>(i));
+  });
+}
+
+/// ops are sorted by rank, device and start.
+void link_devices(const std::vector<GraphOp>& ops, std::vector<std::uint32_t>& first_pred,
+                  std::vector<std::uint32_t>& preds) {
+  std::vector<Device> devices;
+  struct Program {
+    Ended ended;
+    std::size_t devices_count = 0;
+  };
+  std::map<std::uint64_t, Program> programs;
+  for (std::size_t i = 0, first = 0; i < ops.size(); ++i) {
+    const bool last = i + 1 == ops.size() || ops[i + 1].rank_row != ops[i].rank_row ||
+                      ops[i + 1].device_row != ops[i].device_row;
+    if (!last) continue;
+    devices.push_back(device_of(ops, first, i + 1));
+    ++programs[devices.back().program].devices_count;
+    first = i + 1;
+  }
+  for (const Device& device : devices)
+    if (Program& program = programs[device.program]; program.devices_count > 1) see_ended(ops, device, program.ended);
+  for (Device& device : devices) {
+    Program& program = programs[device.program];
+    if (program.ended.empty()) see_ended(ops, device, program.ended);
+    add_preds(device, program.ended, first_pred, preds);
+    if (--program.devices_count == 0) program.ended = {};
+    device = {};
   }
 }
 
 void link_matches(StepGraph& graph) {
-  std::map<std::uint64_t, std::vector<std::uint32_t>> seen;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> seen;
   for (std::size_t i = 0; i < graph.size(); ++i)
-    if (graph.ops[i].instance != 0) seen[graph.ops[i].instance].push_back(static_cast<std::uint32_t>(i));
-  std::vector<std::vector<std::uint32_t>> matches;
-  for (auto& [id, ops] : seen)
-    if (ops.size() > 1) matches.push_back(std::move(ops));
-  std::sort(matches.begin(), matches.end());  // ids depend on the number of workers
+    if (graph.ops[i].instance != 0) seen.push_back({graph.ops[i].instance, static_cast<std::uint32_t>(i)});
+  std::sort(seen.begin(), seen.end());
+  std::vector<std::pair<std::size_t, std::size_t>> matches;  // of seen: first and last
+  for (std::size_t first = 0, next = 0; first < seen.size(); first = next) {
+    for (next = first; next < seen.size() && seen[next].first == seen[first].first; ++next) {}
+    if (next - first > 1) matches.push_back({first, next});
+  }
+  // Ids depend on the number of workers, first members do not.
+  std::sort(matches.begin(), matches.end(),
+            [&](const auto& a, const auto& b) { return seen[a.first].second < seen[b.first].second; });
   graph.match.assign(graph.size(), -1);
   graph.first_member = {0};
   for (std::size_t m = 0; m < matches.size(); ++m) {
-    for (const std::uint32_t op : matches[m]) graph.match[op] = static_cast<std::int32_t>(m);
-    graph.members.insert(graph.members.end(), matches[m].begin(), matches[m].end());
+    for (std::size_t i = matches[m].first; i < matches[m].second; ++i) {
+      graph.match[seen[i].second] = static_cast<std::int32_t>(m);
+      graph.members.push_back(seen[i].second);
+    }
     graph.first_member.push_back(static_cast<std::uint32_t>(graph.members.size()));
   }
 }
@@ -83,16 +166,15 @@ void put_in_order(StepGraph& graph) {
 
 }  // namespace
 
-StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds) {
+StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds,
+                   StepKey key) {
   StepGraph graph;
+  graph.step = key.step;
+  graph.replica = key.replica;
   graph.ops = std::move(ops);
   graph.first_pred = std::move(first_pred);
   graph.preds = std::move(preds);
-  if (graph.ops.empty()) return graph;
-  graph.step = {graph.ops.front().iteration, graph.ops.front().step};
-  graph.replica = graph.ops.front().replica;
-  graph.start_ns = graph.ops.front().start_ns;
-  graph.end_ns = graph.ops.front().end_ns;
+  if (!graph.ops.empty()) graph.start_ns = INT64_MAX, graph.end_ns = INT64_MIN;
   for (const GraphOp& op : graph.ops) {
     graph.start_ns = std::min(graph.start_ns, op.start_ns);
     graph.end_ns = std::max(graph.end_ns, op.end_ns);
@@ -102,21 +184,15 @@ StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pr
   return graph;
 }
 
-StepGraph link_graph(std::vector<GraphOp> ops) {
-  const auto key = [](const GraphOp& op) {
-    return std::tuple(op.rank_row, op.device_row, op.start_ns, op.order);
+StepGraph link_graph(std::vector<GraphOp> ops, StepKey key) {
+  const auto before = [](const GraphOp& a, const GraphOp& b) {
+    return std::tuple(a.rank_row, a.device_row, a.start_ns, a.order) <
+           std::tuple(b.rank_row, b.device_row, b.start_ns, b.order);
   };
-  std::sort(ops.begin(), ops.end(), [&](const GraphOp& a, const GraphOp& b) { return key(a) < key(b); });
+  if (!std::is_sorted(ops.begin(), ops.end(), before)) std::sort(ops.begin(), ops.end(), before);
   std::vector<std::uint32_t> first_pred{0}, preds;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    const bool last = i + 1 == ops.size() || ops[i + 1].rank_row != ops[i].rank_row ||
-                      ops[i + 1].device_row != ops[i].device_row;
-    if (!last) continue;
-    link_device(ops, first, i + 1, first_pred, preds);
-    first = i + 1;
-  }
-  return graph_of(std::move(ops), std::move(first_pred), std::move(preds));
+  link_devices(ops, first_pred, preds);
+  return graph_of(std::move(ops), std::move(first_pred), std::move(preds), key);
 }
 
 }  // namespace ccl

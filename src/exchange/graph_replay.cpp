@@ -23,7 +23,8 @@ GraphTimes measured_times(const StepGraph& graph) {
     std::int64_t ready_ns = graph.preds_of(i).empty() ? graph.start_ns : INT64_MIN;
     for (const std::uint32_t pred : graph.preds_of(i)) ready_ns = std::max(ready_ns, graph.ops[pred].end_ns);
     times.gap_ns[i] = op.start_ns - ready_ns;
-    times.starved[i] = op.launch_ns != absent_ns && op.launch_ns >= ready_ns;
+    // What a device does first waits for its step before, which is not in the graph: no more than on its peers.
+    times.starved[i] = graph.preds_of(i).empty() || (op.launch_ns != absent_ns && op.launch_ns >= ready_ns);
     const std::int32_t match = graph.match[i];
     times.run_ns[i] =
         match < 0 ? op.length_ns() : op.end_ns - last_start_of(graph, static_cast<std::size_t>(match));

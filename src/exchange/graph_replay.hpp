@@ -13,7 +13,8 @@ namespace ccl {
 struct GraphTimes {
   std::vector<std::int64_t> gap_ns;  // from the end of all it waits for (first of a device: of R's start) to its start
   std::vector<std::int64_t> run_ns;  // alone: its duration; matched: from the start of the last member to its own end
-  std::vector<bool> starved;         // gap_ns passes before or while it is launched, nothing else holds it up
+  std::vector<bool> starved;         // gap_ns passes before or while it is launched, or before the device's first
+                                     // operation: nothing that is known holds it up
 };
 GraphTimes measured_times(const StepGraph& graph);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "core/statistics.hpp"
 #include "exchange/graph_path.hpp"
@@ -52,7 +53,7 @@ struct CriticalPath {
   struct Row {
     StepId step;
     std::int32_t replica = -1;
-    std::int64_t length_ns = 0, hops_count = 0;
+    std::int64_t length_ns = 0, hops_count = 0, communication_count = 0, unmatched_count = 0;
     Times times;
     auto key() const { return std::tuple(step, replica); }
     static TableInfo table() { return {"rows", "critical path of each step by category"}; }
@@ -61,6 +62,9 @@ struct CriticalPath {
       all.push_back(column("length_ns", &Row::length_ns, "ns", "the run's step window = sum of the categories"));
       add_times(all);
       all.push_back(column("hops_count", &Row::hops_count, "", "how often the path changes the rank"));
+      all.push_back(column("communication_count", &Row::communication_count, "", "communication kernels of the step"));
+      all.push_back(column("unmatched_count", &Row::unmatched_count, "",
+                           "of them without a partner on another rank: there the path can not change the rank"));
       return all;
     }
   };
@@ -121,11 +125,35 @@ struct CriticalPath {
       return all;
     }
   };
-  using Tables = RowTables<Row, ByRank, ByDimension, Top>;
+  /// A stretch of the path for figures.
+  struct Segment {
+    StepId step;
+    std::int32_t replica = -1, place = 0;
+    RankId rank;
+    std::int64_t start_ns = 0, end_ns = 0;
+    PathCategory category = PathCategory::compute;
+    Dimension dimension = Dimension::unknown;
+    auto key() const { return std::tuple(step, replica, place); }
+    auto label() const { return std::tuple(rank, category, dimension); }
+    static TableInfo table() {
+      return {"segments", "the path in order of time, at most 1001 parts per step: a part shorter than a thousandth of the "
+                          "step is joined with its neighbours and takes rank and category of the longest"};
+    }
+    static std::vector<ColumnSpec<Segment>> columns(const Resolver&) {
+      std::vector<ColumnSpec<Segment>> all = key_columns<Segment>();
+      all.push_back(column("place", &Segment::place, "", "in time"));
+      all.push_back(column("start_ns", &Segment::start_ns, "ns", "corrected clock"));
+      all.push_back(column("end_ns", &Segment::end_ns, "ns", "begin of the next segment; the last: end of the step"));
+      all.push_back(column("category", &Segment::category, "", "compute, communication, memory, launch or idle"));
+      all.push_back(column("dimension", &Segment::dimension, "", "of communication"));
+      return all;
+    }
+  };
+  using Tables = RowTables<Row, ByRank, ByDimension, Top, Segment>;
 
   static void graph(const StepGraph& step, const ClosingContext&, Tables& out) {
     const std::vector<PathPart> path = critical_path_of(step);
-    Row row{step.step, step.replica, step.length_ns(), 0, {}};
+    Row row{step.step, step.replica, step.length_ns(), 0, 0, 0, {}};
     std::vector<ByRank> ranks;  // ops are by rank row
     std::vector<std::size_t> rank_at(step.size());
     const std::vector<std::int64_t> slack =
@@ -139,6 +167,10 @@ struct CriticalPath {
         weighted.push_back(0);
       }
       rank_at[i] = ranks.size() - 1;
+      if (op.kind == EventKind::communication && op.group_size != 1) {
+        ++row.communication_count;
+        row.unmatched_count += step.match[i] < 0 ? 1 : 0;
+      }
       if (slack.empty() || op.kind != EventKind::compute) continue;
       ByRank& rank = ranks.back();
       rank.slack_min_ns = rank.slack_min_ns < 0 ? slack[i] : std::min(rank.slack_min_ns, slack[i]);
@@ -158,6 +190,7 @@ struct CriticalPath {
     }
     out.of<Row>().push_back(row);
     out.of<ByRank>().insert(out.of<ByRank>().end(), ranks.begin(), ranks.end());
+    add_segments(step, path, out.of<Segment>());
     std::vector<std::uint32_t> longest(path.size());
     std::iota(longest.begin(), longest.end(), 0U);
     std::partial_sort(longest.begin(), longest.begin() + static_cast<std::ptrdiff_t>(std::min(top_count, path.size())),
@@ -177,8 +210,19 @@ struct CriticalPath {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
     Times all;
-    for (const Row& row : rows)
+    std::int64_t communication_count = 0, unmatched_count = 0;
+    for (const Row& row : rows) {
       for (std::size_t c = 0; c < 5; ++c) all.ns[c] += row.times.ns[c];
+      communication_count += row.communication_count;
+      unmatched_count += row.unmatched_count;
+    }
+    out.value("unmatched_count", static_cast<double>(unmatched_count), "communication kernels without a partner");
+    if (unmatched_count > 0) {
+      out.status = Status::partial;
+      out.reason = std::to_string(unmatched_count) + " of " +
+                   counted(static_cast<std::size_t>(communication_count), "communication kernel") +
+                   " not matched: the path does not change the rank there";
+    }
     const auto share = [&](PathCategory c) {
       return ratio(static_cast<double>(all.ns[static_cast<std::size_t>(c)]), static_cast<double>(all.sum()));
     };
@@ -212,6 +256,31 @@ struct CriticalPath {
   }
 
  private:
+  static void add_segments(const StepGraph& step, const std::vector<PathPart>& path, std::vector<Segment>& out) {
+    const std::size_t first = out.size();
+    const std::int64_t least_ns = (step.length_ns() + 999) / 1000;
+    std::int64_t longest_ns = 0;  // of the parts that are in the last segment
+    for (auto part = path.rbegin(); part != path.rend(); ++part) {
+      const GraphOp& op = step.ops[part->op];
+      const bool moves = part->category == PathCategory::communication;
+      Segment segment{step.step, step.replica, static_cast<std::int32_t>(out.size() - first), op.rank, part->start_ns,
+                      part->end_ns, part->category, moves ? op.dimension : Dimension::unknown};
+      const bool same = out.size() > first && out.back().label() == segment.label();
+      if (out.size() == first || (!same && out.back().end_ns - out.back().start_ns >= least_ns)) {
+        out.push_back(segment);
+        longest_ns = part->length_ns();
+        continue;
+      }
+      Segment& last = out.back();
+      last.end_ns = segment.end_ns;
+      if (same) {
+        longest_ns += part->length_ns();
+      } else if (part->length_ns() > longest_ns) {
+        std::tie(last.rank, last.category, last.dimension) = segment.label();
+        longest_ns = part->length_ns();
+      }
+    }
+  }
   static void add_details(const Tables& tables, const ReportContext& context, Report& out) {
     std::vector<std::string> lines;
     for (const Row& row : tables.of<Row>()) {

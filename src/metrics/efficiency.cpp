@@ -72,13 +72,36 @@ struct Efficiency {
     std::int32_t replica = -1;
     std::int64_t start_ns = 0, length_ns = 0;
     Sums sums;
+    std::int64_t ideal_ns = -1;  // -1: the replay does not give this window back
     auto key() const { return std::tuple(step, replica); }
-    void combine(const Row& other) { sums.combine(other.sums); }
+    void combine(const Row& other) {
+      if (start_ns != other.start_ns || length_ns != other.length_ns) return combine_windows(other);
+      sums.combine(other.sums);
+      ideal_ns = std::max(ideal_ns, other.ideal_ns);
+    }
+    // A graph without some of the ranks has a window of its own and tells nothing of this one.
+    void combine_windows(const Row& other) {
+      if (sums.gpus_count == 0) *this = other;
+      ideal_ns = -1;
+    }
     static TableInfo table() { return {"rows", "POP efficiencies of each step over all GPUs"}; }
     static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
       std::vector<ColumnSpec<Row>> all = key_columns<Row>();
       all.push_back(column("start_ns", &Row::start_ns, "ns", "first GPU start over all ranks, corrected clock"));
       add_columns(all);
+      all.push_back(column("ideal_network_ns", &Row::ideal_ns, "ns", "length of the step replayed without transfers", -1));
+      all.push_back(derived<Row>("serialisation_efficiency_ratio", "ratio", "max useful / step without transfers",
+                                 [](const Row& row) {
+                                   return row.ideal_ns < 0 ? std::numeric_limits<double>::quiet_NaN()
+                                                           : ratio(static_cast<double>(row.sums.useful_max_ns),
+                                                                   static_cast<double>(row.ideal_ns));
+                                 }));
+      all.push_back(derived<Row>("transfer_efficiency_ratio", "ratio", "step without transfers / length",
+                                 [](const Row& row) {
+                                   return row.ideal_ns < 0 ? std::numeric_limits<double>::quiet_NaN()
+                                                           : ratio(static_cast<double>(row.ideal_ns),
+                                                                   static_cast<double>(row.length_ns));
+                                 }));
       return all;
     }
   };
@@ -134,6 +157,7 @@ struct Efficiency {
       for (std::size_t i = 0; i < step.size(); ++i)
         if (step.match[i] >= 0) times.run_ns[i] = 0;
       row.ideal_ns = replay(step, times).length_ns;
+      out.of<Row>().push_back({step.step, step.replica, step.start_ns, step.length_ns(), {}, row.ideal_ns});
     }
     out.of<Network>().push_back(row);
   }

@@ -33,8 +33,8 @@
 #include "core/result_table.hpp"
 #include "core/tables.hpp"
 #include "discover/workload.hpp"
-#include "exchange/graph.hpp"
 #include "exchange/groups.hpp"
+#include "exchange/match.hpp"
 #include "exchange/ranks.hpp"
 #include "exchange/records.hpp"
 #include "parse/trace_reader.hpp"
@@ -65,6 +65,7 @@ struct MetricInfo {
   bool needs_work_windows = false;   // Step::work_start_ns and what belongs to it
 };
 
+struct StepGraph;
 class TraceViews;
 
 /// local(): one trace, const, while its events are in memory. What the workers agree on later is filled in by settle():

@@ -6,18 +6,22 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
+#include "core/collective_math.hpp"
 #include "core/statistics.hpp"
 #include "exchange/graph_ideal.hpp"
+#include "exchange/graph_short.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/pipeline_stage.hpp"
 
 namespace ccl {
 
-enum class WhatIfSubject : std::uint8_t { compute, communication, launch, rank, stage, dimension };
+enum class WhatIfSubject : std::uint8_t { compute, communication, launch, rank, slowest_ranks, stage, dimension, op };
 std::string_view to_text(WhatIfSubject subject) {
-  constexpr std::string_view names[] = {"compute", "communication", "launch", "rank", "stage", "dimension"};
+  constexpr std::string_view names[] = {"compute",       "communication", "launch",    "rank",
+                                        "slowest_ranks", "stage",         "dimension", "operation"};
   return names[static_cast<std::size_t>(subject)];
 }
 
@@ -36,7 +40,8 @@ struct WhatIf {
             .definition =
                 "Replay of each step's dependency graph with ideal durations: compute = median over peers (same stage, "
                 "kernel and number; mean with --what-if-ideal mean), communication = median of its operation, dimension, "
-                "size and bytes, launch gaps at most the peers' median. S = replayed / ideal, pooled over steps.",
+                "size and bytes, launch gaps at most the peers' median; of an even number the lower middle. S = replayed "
+                "/ ideal, pooled over steps.",
             .needs = "GPU events with steps of at least two ranks; collectives matched across ranks",
             .section = PageSection::answer,
             .aliases = {},
@@ -75,22 +80,24 @@ struct WhatIf {
     WhatIfSubject subject = WhatIfSubject::compute;
     std::int32_t number = -1;
     Dimension dimension = Dimension::unknown;
-    std::int64_t replayed_ns = 0, ideal_ns = 0, fixed_ns = 0, only_ns = -1;
-    auto key() const { return std::tuple(step, replica, subject, number, dimension); }
+    CollectiveOp op = CollectiveOp::unknown;
+    std::int64_t replayed_ns = 0, ideal_ns = 0, fixed_ns = 0, only_ns = 0;
+    auto key() const { return std::tuple(step, replica, subject, number, dimension, op); }
     static TableInfo table() { return {"cases", "length of each step with only some operations changed"}; }
     static std::vector<ColumnSpec<Case>> columns(const Resolver&) {
       std::vector<ColumnSpec<Case>> all = key_columns<Case>();
-      all.push_back(column("subject", &Case::subject, "", "compute, communication, launch, rank, stage or dimension"));
-      all.push_back(column("number", &Case::number, "", "of the rank or stage", -1));
+      all.push_back(column("subject", &Case::subject, "", "whose operations: compute, communication, launch, rank, slowest_"
+                                                          "ranks (3 % of all), stage, dimension or operation"));
+      all.push_back(column("number", &Case::number, "", "of the rank or stage; how many slowest ranks", -1));
       all.push_back(column("dimension", &Case::dimension, "", "of the subject dimension"));
+      all.push_back(column("op", &Case::op, "", "of the subject operation"));
       all.push_back(column("fixed_ns", &Case::fixed_ns, "ns",
                            "step if only these were ideal (dimension: if its transfers took no time)"));
-      all.push_back(column("only_ns", &Case::only_ns, "ns", "step if all but these were ideal", -1));
+      all.push_back(column("only_ns", &Case::only_ns, "ns", "step if all but these were ideal"));
       all.push_back(integer_column<Case>("gain_ns", "ns", "replayed_ns - fixed_ns", {},
                                          [](const Case& row) { return row.replayed_ns - row.fixed_ns; }));
       all.push_back(derived<Case>("slowdown_ratio", "ratio", "S of the subject = only_ns / ideal_ns", [](const Case& row) {
-        return row.only_ns < 0 ? std::numeric_limits<double>::quiet_NaN()
-                               : ratio(static_cast<double>(row.only_ns), static_cast<double>(row.ideal_ns));
+        return ratio(static_cast<double>(row.only_ns), static_cast<double>(row.ideal_ns));
       }));
       return all;
     }
@@ -101,7 +108,7 @@ struct WhatIf {
     Row row{step.step, step.replica, 0, step.length_ns(), -1, -1, 0, 0, false};
     for (std::size_t i = 0; i < step.size(); ++i) {
       row.ranks_count += i == 0 || step.ops[i - 1].rank_row != step.ops[i].rank_row ? 1 : 0;
-      if (step.ops[i].kind != EventKind::communication) continue;
+      if (step.ops[i].kind != EventKind::communication || step.ops[i].group_size == 1) continue;
       row.communication_ns += step.ops[i].length_ns();
       if (step.match[i] < 0) row.unmatched_ns += step.ops[i].length_ns();
     }
@@ -156,16 +163,23 @@ struct WhatIf {
     return replay(step, changed_times(times, changed, run, gap)).length_ns;
   }
 
-  static void ask(const StepGraph& step, const GraphTimes& measured, const ClosingContext& context, Row& row,
+  static void ask(const StepGraph& whole, const GraphTimes& whole_measured, const ClosingContext& context, Row& row,
                   Tables& out) {
     std::vector<std::int32_t> stage_of_row;
     for (const RankEntry& entry : context.ranks.entries)
       stage_of_row.push_back(pipeline_stage(entry, context.groups, context.workload.mesh).stage);
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
-    const GraphTimes ideal = ideal_times(step, measured, peers_of(step, stage_of_row), form);
+    const ShortGraph less =
+        shorten(whole, whole_measured, ideal_times(whole_measured, peers_of(whole, stage_of_row), form));
+    const StepGraph& step = less.graph;
+    const GraphTimes &measured = less.measured, &ideal = less.ideal;
     row.replayed_ns = replay(step, measured).length_ns;
     row.ideal_ns = replay(step, ideal).length_ns;
-    Case asked{step.step, step.replica, WhatIfSubject::compute, -1, Dimension::unknown, row.replayed_ns, row.ideal_ns, 0, -1};
+    Case asked;
+    asked.step = step.step;
+    asked.replica = step.replica;
+    asked.replayed_ns = row.replayed_ns;
+    asked.ideal_ns = row.ideal_ns;
     const auto add = [&](WhatIfSubject subject, std::int32_t number, auto wanted) {
       asked.subject = subject;
       asked.number = number;
@@ -177,69 +191,98 @@ struct WhatIf {
     add(WhatIfSubject::compute, -1, [&](std::size_t i, bool run) { return run && own(i); });
     add(WhatIfSubject::communication, -1, [&](std::size_t i, bool run) { return run && !own(i); });
     add(WhatIfSubject::launch, -1, [&](std::size_t, bool run) { return !run; });
-    for (const auto& [rank_row, rank] : ranks_to_ask(step, measured, ideal))
-      add(WhatIfSubject::rank, rank, [&, r = rank_row](std::size_t i, bool run) {
-        return step.ops[i].rank_row == r && (!run || own(i));
+    const std::vector<SlowRank> slowest = by_excess(step, measured, ideal);
+    for (std::size_t r = 0; r < slowest.size() && (r < ranks_asked || slowest.size() <= ranks_all); ++r)
+      add(WhatIfSubject::rank, slowest[r].rank.value, [&, rank_row = slowest[r].rank_row](std::size_t i, bool run) {
+        return step.ops[i].rank_row == rank_row && (!run || own(i));
       });
-    const std::int32_t stages = stage_of_row.empty() ? 0 : *std::max_element(stage_of_row.begin(), stage_of_row.end()) + 1;
-    for (std::int32_t stage = 0; stage < stages; ++stage)
+    const std::size_t few = (3 * slowest.size() + 99) / 100;
+    std::vector<bool> is_slow(stage_of_row.size(), false);
+    for (std::size_t r = 0; r < few; ++r) is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = true;
+    add(WhatIfSubject::slowest_ranks, static_cast<std::int32_t>(few), [&](std::size_t i, bool run) {
+      return is_slow[static_cast<std::size_t>(step.ops[i].rank_row)] && (!run || own(i));
+    });
+    const std::int32_t last_stage = stage_of_row.empty() ? -1 : *std::max_element(stage_of_row.begin(), stage_of_row.end());
+    for (std::int32_t stage = 0; stage <= last_stage; ++stage)
       add(WhatIfSubject::stage, stage, [&](std::size_t i, bool run) {
         return stage_of_row[static_cast<std::size_t>(step.ops[i].rank_row)] == stage && (!run || own(i));
       });
-    hide_dimensions(step, measured, asked, out);
+    ask_transfers(step, measured, ideal, asked, out);
   }
 
-  static void hide_dimensions(const StepGraph& step, const GraphTimes& measured, Case asked, Tables& out) {
-    bool seen[dimension_count] = {};
+  /// Transfers by what they do, like their peers; and those of a dimension without any time.
+  static void ask_transfers(const StepGraph& step, const GraphTimes& measured, const GraphTimes& ideal, Case asked,
+                            Tables& out) {
+    std::set<CollectiveOp> ops;
+    std::set<Dimension> dimensions;
     for (std::size_t i = 0; i < step.size(); ++i)
-      if (step.match[i] >= 0) seen[static_cast<std::size_t>(step.ops[i].dimension)] = true;
-    asked.subject = WhatIfSubject::dimension;
+      if (step.match[i] >= 0) {
+        ops.insert(merged(step.ops[i].op));
+        dimensions.insert(step.ops[i].dimension);
+      }
     asked.number = -1;
-    asked.only_ns = -1;
-    for (std::size_t d = 0; d < dimension_count; ++d) {
-      if (!seen[d]) continue;
-      asked.dimension = static_cast<Dimension>(d);
-      GraphTimes hidden = measured;
-      for (std::size_t i = 0; i < step.size(); ++i)
-        if (step.match[i] >= 0 && step.ops[i].dimension == asked.dimension) hidden.run_ns[i] = 0;
-      asked.fixed_ns = replay(step, hidden).length_ns;
+    asked.subject = WhatIfSubject::op;
+    for (const CollectiveOp op : ops) {
+      asked.op = op;
+      const auto wanted = [&](std::size_t i, bool run) { return run && step.match[i] >= 0 && merged(step.ops[i].op) == op; };
+      asked.fixed_ns = length_with(step, measured, ideal, wanted);
+      asked.only_ns = length_with(step, ideal, measured, wanted);
+      out.of<Case>().push_back(asked);
+    }
+    GraphTimes hidden = measured;
+    hidden.run_ns.assign(step.size(), 0);
+    asked.op = CollectiveOp::unknown;
+    asked.subject = WhatIfSubject::dimension;
+    for (const Dimension dimension : dimensions) {
+      asked.dimension = dimension;
+      const auto wanted = [&](std::size_t i, bool run) {
+        return run && step.match[i] >= 0 && step.ops[i].dimension == dimension;
+      };
+      asked.fixed_ns = length_with(step, measured, hidden, wanted);
+      asked.only_ns = length_with(step, ideal, measured, wanted);
       out.of<Case>().push_back(asked);
     }
   }
+  static CollectiveOp merged(CollectiveOp op) { return is_point_to_point(op) ? CollectiveOp::send_recv : op; }
 
-  static std::vector<std::pair<std::int32_t, std::int32_t>> ranks_to_ask(const StepGraph& step, const GraphTimes& measured,
-                                                                         const GraphTimes& ideal) {
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> excess_ns;
+  struct SlowRank {
+    std::int32_t rank_row = -1;
+    RankId rank;
+    std::int64_t excess_ns = 0;  // of compute and launches over those of the peers
+  };
+  /// All ranks of the step, the slowest first.
+  static std::vector<SlowRank> by_excess(const StepGraph& step, const GraphTimes& measured, const GraphTimes& ideal) {
+    std::vector<SlowRank> ranks;  // ops are by rank row
     for (std::size_t i = 0; i < step.size(); ++i) {
-      std::int64_t& sum = excess_ns[{step.ops[i].rank_row, step.ops[i].rank.value}];
-      sum += measured.gap_ns[i] - ideal.gap_ns[i];
-      if (step.match[i] < 0) sum += measured.run_ns[i] - ideal.run_ns[i];
+      if (ranks.empty() || ranks.back().rank_row != step.ops[i].rank_row)
+        ranks.push_back({step.ops[i].rank_row, step.ops[i].rank, 0});
+      ranks.back().excess_ns += measured.gap_ns[i] - ideal.gap_ns[i];
+      if (step.match[i] < 0) ranks.back().excess_ns += measured.run_ns[i] - ideal.run_ns[i];
     }
-    std::vector<std::pair<std::int64_t, std::pair<std::int32_t, std::int32_t>>> by_excess;
-    for (const auto& [rank, ns] : excess_ns) by_excess.push_back({-ns, rank});
-    std::sort(by_excess.begin(), by_excess.end());
-    if (by_excess.size() > ranks_all) by_excess.resize(ranks_asked);
-    std::vector<std::pair<std::int32_t, std::int32_t>> out;
-    for (const auto& [ns, rank] : by_excess) out.push_back(rank);
-    return out;
+    std::stable_sort(ranks.begin(), ranks.end(),
+                     [](const SlowRank& a, const SlowRank& b) { return a.excess_ns > b.excess_ns; });
+    return ranks;
   }
 
   static void report_cases(const Tables& tables, double replayed_ns, double ideal_ns, std::size_t steps_count,
                            Report& out) {
-    std::map<std::tuple<WhatIfSubject, std::int32_t, std::int32_t, Dimension>, std::int64_t> gain_ns;
+    std::map<std::tuple<WhatIfSubject, std::int32_t, std::int32_t, Dimension, CollectiveOp>, std::int64_t> gain_ns;
     for (const Case& row : tables.of<Case>())
-      gain_ns[{row.subject, row.replica, row.number, row.dimension}] += row.replayed_ns - row.fixed_ns;
+      gain_ns[{row.subject, row.replica, row.number, row.dimension, row.op}] += row.replayed_ns - row.fixed_ns;
+    report_shares(tables, replayed_ns - ideal_ns, out);
     const auto per_step = [&](double ns) { return milliseconds(ns / static_cast<double>(steps_count)); };
     std::vector<std::string> lines;
     std::string rank_text, dimension_text, best_rank;
     std::int64_t best_rank_ns = 0, best_dimension_ns = 0;
     for (const auto& [which, ns] : gain_ns) {
-      const auto& [subject, replica, number, dimension] = which;
+      const auto& [subject, replica, number, dimension, op] = which;
       const std::string saved = per_step(static_cast<double>(ns)) + " (" +
                                 percent(ratio(static_cast<double>(ns), replayed_ns)) + ") of each step";
       std::string text = std::string(to_text(subject));
       if (subject == WhatIfSubject::rank) text = rank_name(replica, RankId(number));
       if (subject == WhatIfSubject::stage) text += " " + std::to_string(number);
+      if (subject == WhatIfSubject::slowest_ranks) text = "the " + counted(static_cast<std::size_t>(number), "slowest rank");
+      if (subject == WhatIfSubject::op) text += " " + std::string(to_text(op));
       if (subject == WhatIfSubject::dimension)
         text = "transfers of " + std::string(to_text(dimension)) + " hidden: ";
       else
@@ -256,6 +299,22 @@ struct WhatIf {
     if (!dimension_text.empty()) line += "; " + dimension_text;
     add_line(out.page, "what if", line);
     add_capped(out.details, lines);
+  }
+
+  /// Of the time by which the steps are longer than ideal.
+  static void report_shares(const Tables& tables, double lost_ns, Report& out) {
+    double slowest_ns = 0, stage_ns = 0;
+    std::int32_t last_stage = -1;
+    for (const Case& row : tables.of<Case>())
+      if (row.subject == WhatIfSubject::stage) last_stage = std::max(last_stage, row.number);
+    for (const Case& row : tables.of<Case>()) {
+      const auto gain_ns = static_cast<double>(row.replayed_ns - row.fixed_ns);
+      if (row.subject == WhatIfSubject::slowest_ranks) slowest_ns += gain_ns;
+      if (row.subject == WhatIfSubject::stage && row.number == last_stage) stage_ns += gain_ns;
+    }
+    if (lost_ns <= 0) return;
+    out.value("slowest_ranks_ratio", slowest_ns / lost_ns, "M_W: part of the loss that the slowest 3 % of ranks explain");
+    if (last_stage >= 0) out.value("last_stage_ratio", stage_ns / lost_ns, "M_S: part that the last pipeline stage explains");
   }
 
   static std::string thousandths(double value) {

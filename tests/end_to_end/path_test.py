@@ -54,19 +54,27 @@ def operations(path):
 
 def link(ranks):
     """Predecessors on each rank, members of each collective."""
-    matches = collections.defaultdict(list)
+    matches, seen = collections.defaultdict(list), collections.defaultdict(list)
     for ops in ranks:
-        ordinals = collections.Counter()
-        for i, op in enumerate(ops):
-            last = {}
-            for other in ops[:i]:
-                if other.stream == op.stream or other.end <= op.start:
-                    last[other.stream] = other
-            op.before = list(last.values())
+        ordinals, streams = collections.Counter(), {stream: [] for stream in sorted({op.stream for op in ops})}
+        for op in ops:
+            op.place = op.stream, len(streams[op.stream])
+            op.ended = {stream: sum(other.end <= op.start for other in streams[stream]) for stream in streams}
+            streams[op.stream].append(op)
+            seen[op.place].append(op)
             if "Collective name" in op.args:
                 key = op.args["Process Group Ranks"], op.args["Process Group Description"], op.args["Collective name"]
                 matches[(*key, ordinals[key])].append(op)
                 ordinals[key] += 1
+        for op in ops:
+            op.streams = streams
+    # All ranks ran the same operations: what had not ended on one of them is not waited for on any.
+    for peers in seen.values():
+        assert len(peers) == len(ranks) and len({op.name for op in peers}) == 1
+        for op in peers:
+            ended = {stream: min(peer.ended[stream] for peer in peers) for stream in op.streams}
+            ended[op.stream] = op.place[1]
+            op.before = [ops[ended[stream] - 1] for stream, ops in op.streams.items() if ended[stream]]
     for members in matches.values():
         for op in members:
             op.members = members
@@ -112,7 +120,7 @@ def lengths(ranks):
     for op in ops:
         ready = max((before.end for before in op.before), default=begin)
         gap[op] = op.start - ready
-        starved[op] = op.launch_ns >= ready
+        starved[op] = op.launch_ns >= ready or not op.before
         run[op] = op.end - max(member.start for member in op.members)
     ideal_run, ideal_gap = dict(run), dict(gap)
     peers, shapes = collections.defaultdict(list), collections.defaultdict(list)
@@ -125,15 +133,15 @@ def lengths(ranks):
                 size = max(op.args["In msg nelems"], op.args["Out msg nelems"]), op.args["dtype"]
                 shapes[op.args["Collective name"], op.args["Process Group Description"], size].append(op)
     for same in peers.values():
-        usual = int(statistics.median(gap[op] if starved[op] else 0 for op in same))
+        usual = int(statistics.median_low(gap[op] if starved[op] else 0 for op in same))
         for op in same:
             if op.compute:
-                ideal_run[op] = int(statistics.median(run[peer] for peer in same))
+                ideal_run[op] = int(statistics.median_low(run[peer] for peer in same))
             if starved[op]:
                 ideal_gap[op] = min(gap[op], usual)
     for same in shapes.values():
         for op in same:
-            ideal_run[op] = int(statistics.median(run[peer] for peer in same))
+            ideal_run[op] = int(statistics.median_low(run[peer] for peer in same))
     return replay(ops, run, gap, begin), replay(ops, ideal_run, ideal_gap, begin)
 
 

@@ -4,13 +4,13 @@
 
 #include "exchange/graph_ideal.hpp"
 #include "exchange/graph_path.hpp"
+#include "exchange/graph_short.hpp"
 
 namespace ccl {
 namespace {
 
 GraphOp op(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, const char* name, std::uint16_t lane = 0) {
   GraphOp made;
-  made.step = 3;
   made.start_ns = start_ns;
   made.end_ns = end_ns;
   made.launch_ns = 0;
@@ -62,15 +62,15 @@ TEST(StepGraph, MeasuredTimesReplayToTheMeasuredStep) {
 TEST(StepGraph, ASlowRankAmongItsPeersIsTakenBackByTheMedian) {
   const StepGraph graph = link_graph(slow_rank());
   const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 205);
+  EXPECT_EQ(replay(graph, ideal_times(measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 205);
   // The mean of 100, 300 and 100 is 166.
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::mean)).length_ns, 271);
+  EXPECT_EQ(replay(graph, ideal_times(measured, peers_of(graph, no_stages), IdealForm::mean)).length_ns, 271);
 }
 
 TEST(StepGraph, StagesOfAPipelineAreNoPeers) {
   const StepGraph graph = link_graph(slow_rank());
   const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, {0, 1, 0}), IdealForm::median)).length_ns, 405);
+  EXPECT_EQ(replay(graph, ideal_times(measured, peers_of(graph, {0, 1, 0}), IdealForm::median)).length_ns, 405);
 }
 
 TEST(StepGraph, WithoutTransfersTheWaitForTheLastRankStays) {
@@ -91,7 +91,7 @@ TEST(StepGraph, LateLaunchesShrinkToThoseOfThePeers) {
   }
   const StepGraph graph = link_graph(ops);
   const GraphTimes measured = measured_times(graph);
-  const GraphTimes ideal = ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median);
+  const GraphTimes ideal = ideal_times(measured, peers_of(graph, no_stages), IdealForm::median);
   EXPECT_EQ(replay(graph, measured).length_ns, 280);
   EXPECT_EQ(replay(graph, ideal).length_ns, 200);
 }
@@ -102,7 +102,7 @@ TEST(StepGraph, ALateStartIsALateLaunchToo) {
   const StepGraph graph = link_graph(ops);
   const GraphTimes measured = measured_times(graph);
   EXPECT_EQ(replay(graph, measured).length_ns, 130);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 100);
+  EXPECT_EQ(replay(graph, ideal_times(measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 100);
 }
 
 TEST(StepGraph, MatchesThatContradictTheOrderOnTheRanksAreNoticed) {
@@ -128,6 +128,68 @@ TEST(StepGraph, AnIdleStretchIsReplayedAfterAllThatEndedBefore) {
   const StepGraph graph = link_graph({op(0, 0, 50, "gemm"), copy, op(0, 70, 90, "silu")});
   ASSERT_EQ(graph.preds_of(2).size(), 2U);
   EXPECT_EQ(measured_times(graph).gap_ns[2], 10);
+}
+
+/// Two ranks: kernels on one stream, a gather on another that the last kernel needs. Rank 0 takes twice as long, so that
+/// by chance its gather has ended before the third kernel, which rank 1 starts without it.
+std::vector<GraphOp> slow_and_fast() {
+  std::vector<GraphOp> ops;
+  for (const std::int32_t rank : {0, 1}) {
+    const std::int64_t each_ns = rank == 0 ? 200 : 100;
+    for (std::int64_t k = 0; k < 3; ++k) ops.push_back(op(rank, k * each_ns, (k + 1) * each_ns, "gemm"));
+    ops.push_back(reduce(rank, 0, 330, 9));
+    ops.push_back(op(rank, std::max<std::int64_t>(330, 3 * each_ns), 3 * each_ns + 300, "adam"));
+  }
+  return ops;
+}
+
+TEST(StepGraph, WhatARankDidNotWaitForIsNotNeededOnItsPeers) {
+  const StepGraph graph = link_graph(slow_and_fast());
+  ASSERT_EQ(graph.ops[3].start_ns, 400);  // of rank 0: the third kernel, after the gather
+  EXPECT_EQ(graph.preds_of(3).size(), 1U);
+  EXPECT_EQ(graph.preds_of(4).size(), 2U) << "both need it for the last";
+  std::vector<GraphOp> alone = slow_and_fast();
+  alone.resize(5);
+  EXPECT_EQ(link_graph(alone).preds_of(3).size(), 2U) << "without peers the order is all that is known";
+}
+
+TEST(StepGraph, OfTwoPeersTheFasterOneIsTheMeasure) {
+  const StepGraph graph = link_graph(slow_and_fast());
+  const GraphTimes measured = measured_times(graph);
+  const GraphTimes ideal = ideal_times(measured, peers_of(graph, {0, 0}), IdealForm::median);
+  EXPECT_EQ(replay(graph, measured).length_ns, 900);
+  EXPECT_EQ(replay(graph, ideal).length_ns, 600);
+  EXPECT_EQ(ideal_times(measured, peers_of(graph, {0, 0}), IdealForm::mean).run_ns[0], 150);
+}
+
+TEST(StepGraph, TheFirstOperationOfADeviceStartsNoLaterThanOnItsPeers) {
+  std::vector<GraphOp> ops{op(0, 0, 100, "gemm"), op(1, 40, 140, "gemm"), op(2, 0, 100, "gemm")};
+  for (GraphOp& made : ops) made.launch_ns = -50;  // long before: the GPU was busy with the step before
+  const StepGraph graph = link_graph(ops);
+  const GraphTimes measured = measured_times(graph);
+  EXPECT_EQ(replay(graph, ideal_times(measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 100);
+}
+
+TEST(StepGraph, OperationsThatEndAsTheyStartDoNotWaitForEachOther) {
+  const StepGraph graph = link_graph({op(0, 0, 10, "gemm"), op(0, 10, 10, "memset", 1), op(0, 10, 10, "memset", 2)});
+  EXPECT_TRUE(graph.acyclic);
+  EXPECT_EQ(graph.preds_of(0).size(), 0U);
+}
+
+TEST(ShortGraph, ReplaysAsTheWholeGraph) {
+  const StepGraph graph = link_graph(slow_and_fast());
+  const GraphTimes measured = measured_times(graph);
+  const GraphTimes ideal = ideal_times(measured, peers_of(graph, {0, 0}), IdealForm::median);
+  const ShortGraph less = shorten(graph, measured, ideal);
+  EXPECT_EQ(less.graph.size(), 6U) << "three kernels of each rank are one";
+  for (const std::int32_t rank : {-1, 0, 1, 2}) {  // -1: nobody's times change
+    const auto length_ns = [&](const StepGraph& of, const GraphTimes& from, const GraphTimes& to) {
+      const auto wanted = [&](std::size_t i) { return of.ops[i].rank_row == rank; };
+      return replay(of, changed_times(from, to, wanted, wanted)).length_ns;
+    };
+    EXPECT_EQ(length_ns(graph, measured, ideal), length_ns(less.graph, less.measured, less.ideal)) << rank;
+    EXPECT_EQ(length_ns(graph, ideal, measured), length_ns(less.graph, less.ideal, less.measured)) << rank;
+  }
 }
 
 TEST(CriticalPath, GoesThroughTheLastRankAndAddsUpToTheStep) {

@@ -31,6 +31,43 @@ TEST(CriticalPathMetric, TheLongestPartsComeFirstWithTheirKernels) {
   EXPECT_EQ(text_at(result, "top", 2, "category"), "compute");
 }
 
+TEST(CriticalPathMetric, SegmentsFillTheStepInTime) {
+  const MetricResult result = graph_result("critical_path", {three_ranks(300)});
+  ASSERT_EQ(table(result, "segments").rows_count, 3);
+  std::int64_t end_ns = 0;
+  for (std::int64_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(integer_at(result, "segments", row, "start_ns"), end_ns);
+    end_ns = integer_at(result, "segments", row, "end_ns");
+  }
+  EXPECT_EQ(end_ns, integer_at(result, "rows", 0, "length_ns"));
+  EXPECT_EQ(integer_at(result, "segments", 0, "rank"), 1);
+  EXPECT_EQ(text_at(result, "segments", 1, "category"), "communication");
+  EXPECT_EQ(text_at(result, "segments", 1, "dimension"), "dp");
+}
+
+TEST(CriticalPathMetric, APartBelowAThousandthOfTheStepIsJoinedWithTheNext) {
+  std::vector<GraphOp> ops = three_ranks(3000);
+  for (const std::size_t reduce : {1U, 4U, 7U}) {
+    ops[reduce].end_ns = ops[reduce + 1].start_ns = 3002;
+    ops[reduce + 1].end_ns = 3042;
+  }
+  const MetricResult result = graph_result("critical_path", {ops});
+  ASSERT_EQ(table(result, "segments").rows_count, 2);
+  EXPECT_EQ(integer_at(result, "segments", 1, "start_ns"), 3000);
+  EXPECT_EQ(integer_at(result, "segments", 1, "end_ns"), 3042);
+  EXPECT_EQ(text_at(result, "segments", 1, "category"), "compute") << "as most of it";
+}
+
+TEST(CriticalPathMetric, SaysHowMuchIsNotMatched) {
+  EXPECT_EQ(graph_result("critical_path", {three_ranks(300)}).report.status, Status::ok);
+  std::vector<GraphOp> ops = three_ranks(300);
+  ops[1].instance = 0;  // rank 0
+  const MetricResult result = graph_result("critical_path", {ops});
+  EXPECT_EQ(result.report.status, Status::partial);
+  EXPECT_EQ(result.report.reason, "1 of 3 communication kernels not matched: the path does not change the rank there");
+  EXPECT_EQ(integer_at(result, "rows", 0, "unmatched_count"), 1);
+}
+
 TEST(CriticalPathMetric, WithoutStepsItIsAbsent) {
   EXPECT_EQ(graph_result("critical_path", {}).report.status, Status::absent);
 }

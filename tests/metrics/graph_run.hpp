@@ -10,7 +10,6 @@ inline std::vector<GraphOp> three_ranks(std::int64_t slow_ns) {
   std::vector<GraphOp> ops;
   const auto add = [&](std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, const char* name) -> GraphOp& {
     GraphOp op;
-    op.step = 3;
     op.start_ns = start_ns;
     op.end_ns = end_ns;
     op.launch_ns = 0;
@@ -47,8 +46,9 @@ inline MetricResult graph_result(const std::string& name, const std::vector<std:
   StringTable strings;
   for (const char* text : {"gemm", "ncclDevKernel_AllReduce", "adam"}) strings.intern(text);
   const std::unique_ptr<Metric> metric = std::move(start_metrics({name}).front());
+  std::int64_t number = 3;
   for (const std::vector<GraphOp>& ops : steps)
-    metric->graph(link_graph(ops), {config, workload, ranks, groups, clock, strings});
+    metric->graph(link_graph(ops, {{-1, number++}, -1}), {config, workload, ranks, groups, clock, strings});
   Problems problems;
   const Resolver resolver{[&](StringId id) { return std::string(strings.text(id)); },
                           [](GroupId) { return std::int64_t{-1}; }};

@@ -201,11 +201,12 @@ class SmallRun {
     int argc = 0;
     char** argv = nullptr;
     const Comm alone(argc, argv);
-    std::int64_t bytes_sent = 0;
+    GraphGather gather(std::move(chains), own, matched, ranks, groups, alone);
     std::vector<StepGraph> out;
-    for (std::vector<GraphOp>& ops :
-         gather_graph_ops(std::move(chains), own, matched, ranks, groups, alone, bytes_sent))
-      out.push_back(link_graph(std::move(ops)));
+    for (std::size_t round = 0; round < gather.rounds_count(); ++round) {
+      auto [key, ops] = gather.step_of(round);
+      out.push_back(link_graph(std::move(ops), key));
+    }
     return out;
   }
 

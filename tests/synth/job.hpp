@@ -40,6 +40,7 @@ struct Job {
   double jitter_ratio = 0.01;        // of compute durations
 
   std::vector<Fault> faults;
+  std::string instant_dimension;     // transfers of its groups take no time, for truth.json
 
   std::string output;
   Style style = Style::standard;

@@ -71,6 +71,7 @@ std::int64_t wire_bytes(const Job& job, const Instance& instance, int members, C
 std::int64_t transfer_ns(const Job& job, const Topology& topology, const Instance& instance) {
   const Channel& channel = topology.channels[static_cast<std::size_t>(instance.channel)];
   const Group& group = topology.groups[static_cast<std::size_t>(channel.group)];
+  if (!job.instant_dimension.empty() && group.dimension == job.instant_dimension) return 0;
   std::vector<int> members = group.members;
   bool across = group.across_hosts;
   if (channel.source >= 0) {

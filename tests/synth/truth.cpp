@@ -60,6 +60,7 @@ class TruthWriter {
     traffic();
     collectives();
     periods();
+    hidden_periods();
     pipelines();
     passes();
     memory();
@@ -204,16 +205,21 @@ class TruthWriter {
         table.row(which, job_.first_step + static_cast<int>(s), periods[s]);
     };
     list(-1, run_);
-    const auto changes_time = [](const Fault& fault) {
-      return fault.kind == "slow_rank" || fault.kind == "late_launch" || fault.kind == "slow_link" ||
-             fault.kind == "slow_host" || fault.kind == "gc_pause";
-    };
     for (std::size_t f = 0; f < job_.faults.size(); ++f) {
       if (!changes_time(job_.faults[f]) || !job_.full_truth) continue;
       Job healthy = job_;
       healthy.faults.erase(healthy.faults.begin() + static_cast<std::ptrdiff_t>(f));
       list(static_cast<int>(f), simulate(healthy, topology_));
     }
+  }
+
+  /// Step times as if the transfers of one dimension took no time.
+  void hidden_periods() {
+    Table table(out_, "hidden_periods", R"(["dimension","step","period_ns"])");
+    if (!job_.full_truth) return;
+    for (const auto& [dimension, periods] : hidden_periods_of(job_, topology_))
+      for (std::size_t s = 0; s < periods.size(); ++s)
+        table.row(dimension, job_.first_step + static_cast<int>(s), periods[s]);
   }
 
   /// Per pipeline and step, true clock: window from the first forward to the last backward compute kernel.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "messages.hpp"
+#include "simulate.hpp"
 
 namespace synth {
 
@@ -119,6 +120,22 @@ std::vector<std::int64_t> step_periods(const JobRun& run) {
     periods.push_back(end - start);
   }
   return periods;
+}
+
+std::map<std::string, std::vector<std::int64_t>> hidden_periods_of(const Job& job, const Topology& topology) {
+  std::map<std::string, std::vector<std::int64_t>> periods;
+  for (const Group& group : topology.groups) {
+    if (group.members.size() < 2 || periods.count(group.dimension) > 0) continue;
+    Job instant = job;
+    instant.instant_dimension = group.dimension;
+    periods[group.dimension] = step_periods(simulate(instant, topology));
+  }
+  return periods;
+}
+
+bool changes_time(const Fault& fault) {
+  return fault.kind == "slow_rank" || fault.kind == "late_launch" || fault.kind == "slow_link" ||
+         fault.kind == "slow_host" || fault.kind == "gc_pause";
 }
 
 }  // namespace synth

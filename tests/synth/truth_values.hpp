@@ -53,4 +53,10 @@ struct Blame {
 /// Length of each step over all ranks, true clock: last end − first start of any GPU event.
 std::vector<std::int64_t> step_periods(const JobRun& run);
 
+/// The same by dimension, as if the transfers of its groups took no time.
+std::map<std::string, std::vector<std::int64_t>> hidden_periods_of(const Job& job, const Topology& topology);
+
+/// Whether steps are longer with it.
+bool changes_time(const Fault& fault);
+
 }  // namespace synth

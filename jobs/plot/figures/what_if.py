@@ -8,7 +8,7 @@ MOST = {"rank": 8, "stage": 8, "dimension": 8}
 LEAST = 0.0005  # of the step: ranks and stages that save less are not listed
 EXACT = ["rank", "stage", "dimension"]  # a name says more than a kind of operation, where both save the same
 COLOURS = {"compute": look.BLUE, "communication": look.RED, "launch": look.ORANGE, "rank": look.PURPLE, "stage": look.SKY,
-           "dimension": look.GREEN}
+           "dimension": look.GREEN, "operation": look.RED, "slowest_ranks": look.PURPLE}
 
 
 def name(row):
@@ -17,6 +17,10 @@ def name(row):
     if row["subject"] in ("rank", "stage"):
         where = f", replica {row['replica']}" if row["replica"] >= 0 else ""
         return f"{row['subject']} {row['number']} like its peers{where}"
+    if row["subject"] == "slowest_ranks":
+        return f"{row['number']} slowest of all ranks like their peers"
+    if row["subject"] == "operation":
+        return f"{row['op']} like its peers'"
     return f"{row['subject']} like its peers'" if row["subject"] != "launch" else "launch gaps like the peers'"
 
 
@@ -45,7 +49,7 @@ def draw(results):
     attributes = results.metric("what_if")
     rows = results.table("metrics/what_if/rows", "iteration", "step", "replica", "measured_ns", "replayed_ns", "ideal_ns")
     rows = rows[(rows["replayed_ns"] > 0) & (rows["ideal_ns"] > 0)]
-    cases = results.table("metrics/what_if/cases", "subject", "number", "dimension", "replica", "gain_ns")
+    cases = results.table("metrics/what_if/cases", "subject", "number", "dimension", "op", "replica", "gain_ns")
     if not len(rows):
         raise Skip("no step was replayed")
     step_ns = float(rows["replayed_ns"].mean())
