@@ -19,7 +19,7 @@ struct Launch {
 };
 Launch inspect_launch(const Environment& environment);
 
-/// What to say before MPI starts; empty when all is well (decisions, Under SLURM).
+/// What to say before MPI starts; empty when all is well.
 std::string problem_before_mpi(const Launch& launch);
 /// The same with MPI up and this many workers in the communicator.
 std::string problem_after_mpi(const Launch& launch, int num_workers);

@@ -1,5 +1,5 @@
 // What a memory snapshot says of each device: state at the dump, and peaks by replay of the trace ring. All in bytes;
-// −1 = the snapshot does not say. Definitions: metric-definitions 5.3; decisions, Memory peak.
+// −1 = the snapshot does not say.
 #pragma once
 #include <cstdint>
 #include <string>

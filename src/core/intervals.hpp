@@ -65,7 +65,7 @@ Intervals subtract(std::span<const Interval> a, std::span<const Interval> b);
 Intervals clip(std::span<const Interval> a, Interval window);
 
 /// The whole budget of one window W with len(W) = compute_only + overlap + exposed + memory_only + idle
-/// (metric-definitions: C communication, K compute, M memory copies and sets). Exact, in ns.
+/// (C communication, K compute, M memory copies and sets). Exact, in ns.
 struct Budget {
   std::int64_t window_ns = 0;
   std::int64_t communication_ns = 0;  // len(C)

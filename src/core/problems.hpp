@@ -56,7 +56,8 @@ struct Problem {
   friend bool operator==(const Problem& a, const Problem& b) { return (a <=> b) == 0; }
 };
 
-/// Collects warnings on one worker; unites with those of others. Equal ones are one row. Rows are capped at 100 a code, the smallest kept,
+/// Collects warnings on one worker; unites with those of others. Equal ones are one row. Rows are capped at 100 a
+/// code, the smallest kept,
 /// so what survives does not depend on the number of workers or on the order of the files.
 class Problems {
  public:
@@ -79,7 +80,7 @@ class Problems {
   std::array<std::vector<Problem>, code_count> rows_;
 };
 
-/// Exit codes of the programs (decisions, Exit codes).
+/// Exit codes of the programs.
 enum class ExitCode : int {
   done = 0, runtime_failure = 1, bad_request = 2, strict_losses = 3, ended_early = 4, bound_broken = 5
 };

@@ -1,4 +1,4 @@
-// Statistics as decisions.md fixes them: std with n − 1, percentiles by linear interpolation between order
+// Statistics: std with n − 1, percentiles by linear interpolation between order
 // statistics (NumPy's default). Absent results are NaN.
 #pragma once
 #include <span>

@@ -111,7 +111,7 @@ struct ProcessGroup {
 struct DeviceWindow {
   std::int32_t device = 0;
   std::int64_t gpu_start_ns = absent_ns, gpu_end_ns = absent_ns;  // absent: the step has no event on this device
-  std::int64_t gap_ns = 0;  // device idle between everything earlier and gpu_start_ns (decisions, Steps and windows)
+  std::int64_t gap_ns = 0;  // device idle between everything earlier and gpu_start_ns
 };
 
 /// One step. source = span: the file has no ProfilerStep marker and step 0 is the whole GPU span.

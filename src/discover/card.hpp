@@ -11,7 +11,8 @@ namespace ccl {
 /// Whether a YAML text that may not even parse means to be a card.
 bool looks_like_card(std::string_view text);
 
-/// Fields of metric-definitions 8.5, all optional; sweeps ("1, 2, 4", lists), "N/A" and null count as absent.
+/// Fields of the ccl-bench workload cards, version by version, all optional; sweeps ("1, 2, 4", lists), "N/A" and
+/// null count as absent.
 /// Nothing, and why, if the text is not a usable card.
 std::optional<Companion> read_card(const std::string& text, std::string& why);
 

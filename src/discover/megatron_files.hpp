@@ -9,7 +9,8 @@
 
 namespace ccl {
 
-/// Arguments of metric-definitions 8.7: "--name value" and "--name=value"; $NAME, ${NAME} and ${NAME:-value} are looked
+/// Megatron-LM's arguments of mesh, batch, schedule and model: "--name value" and "--name=value"; $NAME, ${NAME} and
+/// ${NAME:-value} are looked
 /// up among the assignments NAME=value of the same text. What cannot be resolved is absent.
 std::optional<Companion> read_megatron_arguments(std::string_view text, std::string& why);
 

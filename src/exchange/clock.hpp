@@ -1,5 +1,6 @@
 // The hosts' clocks put on one time axis. In: matched symmetric collectives, whose members end together. Out: the
-// ClockModel (decisions, Clock model) and the instances' times on the corrected clock.
+// ClockModel (offset and drift of each host against that of the lowest rank, and what remains) and the instances'
+// times on the corrected clock.
 // Moves: per instance and host beyond its first one 32 bytes to the pair's owner, then 2 × 48 bytes per host pair and
 // iteration to all, then 16 bytes per difference to each host's owner and 24 per host to all. No number depends on
 // how many workers share the work.
@@ -18,7 +19,8 @@ namespace ccl {
 /// Collective. matched: what this worker owns. Hosts without a path to the reference become problems (on worker 0).
 ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm, Problems& problems);
 
-/// Collective. Messages that are over before they were sent: a controlled logical clock moves their receivers' hosts on
+/// Collective. Messages that are over before they were sent: a controlled logical clock moves their receivers' hosts
+/// on
 /// (offsets in ClockModel::later); they become one problem. Without any, nothing changes and nothing is gathered.
 void keep_causality(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm, ClockModel& clock,
                     Problems& problems);

@@ -1,4 +1,5 @@
-// How long a step's operations would take if they ran as their peers do. Pure. In: a StepGraph, its measured times and who
+// How long a step's operations would take if they ran as their peers do. Pure. In: a StepGraph, its measured times
+// and who
 // is whose peer. Out: ideal GraphTimes for the replay. Cost: a sort of the operations, once per step.
 #pragma once
 #include <cstdint>
@@ -9,7 +10,7 @@
 namespace ccl {
 
 /// median: of an even number the lower one of the two, so that of two peers the slower one is the odd one out.
-/// mean: the published form (peers-formulas-hardware D.7), mean for compute and plain median for communication.
+/// mean: the published form, mean for compute and plain median for communication.
 enum class IdealForm : std::uint8_t { median, mean };
 
 /// By operation the number of its class; operations of one class are peers. -1: stays as measured.
@@ -18,7 +19,8 @@ struct Peers {
   std::vector<std::int32_t> transfer;  // communication
   std::vector<std::int32_t> launch;    // launch gaps: at most the lower median
 };
-/// The peers of a trace. Compute and launches: the ranks of one pipeline stage have the operation with the same name and
+/// The peers of a trace. Compute and launches: the ranks of one pipeline stage have the operation with the same name
+/// and
 /// number on the device. Matched communication: the same operation, dimension, group size and bytes.
 /// stage_of_row: by row of /ranks, -1 = no pipeline.
 Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row);

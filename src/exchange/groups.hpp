@@ -16,7 +16,7 @@
 
 namespace ccl {
 
-/// A process group of the run. Identity (decisions, Matching): description, size, members if known else name;
+/// A process group of the run. Identity: description, size, members if known else name;
 /// the name separates groups with identical members. Sorted by (dimension, size, first member, description, name):
 /// the row number is the `group` column of every table.
 struct Group {

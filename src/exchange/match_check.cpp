@@ -1,4 +1,4 @@
-// Whether to believe a match: members of a symmetric collective leave together (decisions, Which match is credible).
+// Whether to believe a match: members of a symmetric collective leave together.
 #include <algorithm>
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-// What a match says: sizes, transfer, wait, lag, who was last (decisions, Words of a matched collective).
+// What a match says: sizes, transfer, wait, lag, who was last.
 #include <algorithm>
 
 #include "core/collective_math.hpp"

@@ -77,7 +77,7 @@ void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, M
 MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups, MatchCounts& counts);
 
 /// Deviation of the ends of every instance from the median end difference of its members in that group and step
-/// (decisions, End check), ns; −1 for what is not symmetric.
+/// ns; −1 for what is not symmetric.
 std::vector<std::int64_t> end_deviations_ns(const MatchedCollectives& matched);
 /// Marks suspect instances; where too many are, the group's cross-rank numbers of that step become absent.
 void check_ends(MatchedCollectives& matched, MatchCounts& counts);

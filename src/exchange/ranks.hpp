@@ -74,7 +74,9 @@ struct Ranks {
   LinkClass link_class(std::int32_t iteration, std::int32_t replica, std::span<const std::int32_t> ranks) const;
 };
 
-/// Rules of decisions.md "Rank", "Host" and "Steps across ranks". Does not depend on the order of the facts.
+/// A rank is what the file says, else its name; a host what the file, --host-map, the name or blocks of
+/// GPUs per node say; steps of one number belong together, after a constant shift where one fits all. Does not depend
+/// on the order of the facts.
 Ranks resolve_ranks(std::vector<RankFacts> facts, const Input& input, const Config& config, Problems& problems);
 /// Collective. Warnings are added on worker 0 only.
 Ranks agree_on_ranks(const std::vector<RankFacts>& mine, const Input& input, const Config& config, const Comm& comm,

@@ -12,7 +12,8 @@
 namespace ccl {
 
 /// What a rank's device did between its previous symmetric collective of the same group and stream and this one:
-/// the four times add up to that time (each stops at 4.29 s). Made while the events are in memory (record_context.hpp).
+/// the four times add up to that time (each stops at 4.29 s). Made while the events are in memory
+/// (record_context.hpp).
 struct BeforeCollective {
   std::uint32_t compute_ns = 0;
   std::uint32_t communication_ns = 0;   // of any group, not hidden by compute
@@ -50,7 +51,7 @@ struct CollectiveRecord {
   std::int64_t end_ns() const { return start_ns + dur_ns; }
 };
 
-/// The way back: what a member learns about its own collective (decisions: ≤ 32 bytes).
+/// The way back: what a member learns about its own collective.
 struct RecordVerdict {
   std::uint32_t local = 0;
   std::int32_t last_rank = -1;          // −1: unmatched, not symmetric or not credible
@@ -99,7 +100,7 @@ struct MatchedCollectives {
   std::vector<MatchedMember> members;
 };
 
-/// Correction of one host's clock: corrected = t + offset + drift_ppb·(t − t_ref)/1e9 (decisions, Clock model).
+/// Correction of one host's clock: corrected = t + offset + drift_ppb·(t − t_ref)/1e9.
 struct HostClock {
   std::int64_t offset_ns = 0;
   std::int64_t drift_ppb = 0;

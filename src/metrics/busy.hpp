@@ -1,5 +1,5 @@
 // A trace -> merged busy lists per step and device and per whole file and device, and the pieces of communication by
-// operation and by dimension. Local stage; shared by the metrics that do interval algebra (metric-definitions 1.8).
+// operation and by dimension. Local stage; shared by the metrics that do interval algebra.
 #pragma once
 #include <array>
 #include <functional>

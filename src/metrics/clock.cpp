@@ -1,6 +1,6 @@
 // clock: how far the clocks of the hosts are apart, and how well that is known.
 // Definition: offset and drift per host against the host of the lowest rank, from the common ends of symmetric
-// collectives; residual = 95th percentile of what remains (decisions, Clock model; peers-formulas-hardware D.4).
+// collectives; residual = 95th percentile of what remains.
 // No rows travel: the clock model is the same on every worker. Headline: largest offset and residual.
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // coll_call_num: how many communication kernels a step runs, and how many collectives those are.
 // Definition: KCOMM kernels per rank, step, operation, dimension and group; CPU operations and annotations are never
-// counted (metric-definitions 3.1). A logical collective = one matched instance, however many members it has.
+// counted. A logical collective = one matched instance, however many members it has.
 // Merge: sums. Headline: kernels per step of rank 0 and of the mean rank.
 #include <map>
 

@@ -1,7 +1,7 @@
 // cpu_overhead: does the GPU wait for the CPU? Launch-starved time, launch delay, queue depth, synchronising calls.
 // Definition: a stretch in which a device is idle ends at the start of an event; the part of it before that event's
 // launch call began is launch-starved; launch delay = start of the event - start of its launch call; queue depth at a
-// launch = events launched before it that have not started (metric-definitions 6). Shares divide by the step period.
+// launch = events launched before it that have not started. Shares divide by the step period.
 // Merge: keys are disjoint. Headline: Σ starved / Σ period.
 #include "metrics/busy.hpp"
 #include "metrics/pooled.hpp"

@@ -1,6 +1,6 @@
 // The CPU slices of fully sharded data parallelism: which operation a slice is, which module it serves, and its self
 // time. In: a trace with its launch context. Names: FSDP2 "FSDP::all_gather (layers.3)", "fsdp::chunk_cat"; FSDP1
-// "FullyShardedDataParallel.…" (metric-definitions 5.6).
+// "FullyShardedDataParallel.…".
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 // gpu_utilization: how much of a step the GPU is busy, and how much of it computes.
 // Definition: busy = len(C ∪ K ∪ M), compute = len(K), copies = len(M) per (step, rank, device); shares divide by
-// period = gap + len(GPU window) (metric-definitions 5.9; decisions, Steps). A GPU that waits in a collective is busy.
+// period = gap + len(GPU window). A GPU that waits in a collective is busy.
 // Merge: keys are disjoint. Headline: Σ busy / Σ period, Σ compute / Σ period.
 #include "metrics/pooled.hpp"
 #include "metrics/trace_views.hpp"

@@ -1,6 +1,6 @@
 // iter_time: how long a training step takes, by CPU marker and by GPU window.
 // Definition: step_ns = duration of the CPU ProfilerStep#N; gpu_span_ns = len of the step's GPU window;
-// period_ns = gap + gpu_span (decisions, Steps and windows; metric-definitions 1.7, 3.3).
+// period_ns = gap + gpu_span.
 // Merge: keys are disjoint. Statistics over steps of the maximum over ranks: exact, from the rows.
 #include "core/statistics.hpp"
 #include "metrics/format.hpp"

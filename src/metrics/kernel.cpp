@@ -1,6 +1,6 @@
 // kernel: which kernels the GPU time goes to.
 // Definition: count and Σ duration of every kernel name, communication included, copies and sets not; class by
-// configs/kernels.yaml, communication first (metric-definitions 5.8). Whole file, all ranks.
+// configs/kernels.yaml, communication first. Whole file, all ranks.
 // Merge: sums. Headline: share of the largest kernel.
 #include <map>
 

@@ -1,4 +1,4 @@
-// Model FLOP per token from the sizes of a workload card, by convention (metric-definitions 4): torchtitan
+// Model FLOP per token from the sizes of a workload card, by convention: torchtitan
 // 6(N - N_embedding) + 12 L H Q T, palm 6 N + 12 L H Q T, megatron 6(N - N_embedding) + 6 L H Q T. For mfu and
 // hardware_saturation.
 #pragma once

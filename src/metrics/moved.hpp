@@ -1,5 +1,5 @@
 // What one communication kernel moved, between whom: payload S, bus bytes S·f and the part of them that crosses the
-// link of its class (metric-definitions 1.4; peers-formulas-hardware D.1). Closing stage; for communication, bandwidth.
+// link of its class (nccl-tests' PERFORMANCE.md). Closing stage; for communication, bandwidth.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // Pooled ratios: Σ numerator / Σ denominator over all rows, and the smallest and largest over ranks, each pooled over
-// the rank's steps and devices (decisions, Headlines). Report stage, on worker 0.
+// the rank's steps and devices. Report stage, on worker 0.
 #pragma once
 #include <limits>
 #include <map>

@@ -1,6 +1,6 @@
 // Tokens of a training step and the time it takes: the common part of throughput_tokens and mfu.
 // tokens per step = global batch · sequence length, both from the workload, never a default; time of a step = the
-// longest CPU step over the ranks (metric-definitions 3.2; decisions, Step time).
+// longest CPU step over the ranks.
 #pragma once
 #include <string>
 #include <vector>

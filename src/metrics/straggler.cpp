@@ -1,5 +1,5 @@
 // straggler: which rank computes longer than its peers, and what synchronising costs.
-// Definition (decisions, Who is a straggler; metric-definitions 5.7): x = mean over steps of len(K \ C), compared within
+// Definition: x = mean over steps of len(K \ C), compared within
 // a pipeline stage; flagged if x / median ≥ 1.05 and 0.6745·(x − median)/MAD > 3.5 (MAD = 0: the ratio alone), absent
 // for fewer than three ranks. load_imbalance = (max − mean)/mean; sync_overhead = mean over ranks of Σ wait per step.
 // The length of a step carries no signal: synchronous ranks all have the same. Merge: sums.

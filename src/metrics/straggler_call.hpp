@@ -1,4 +1,4 @@
-// Blame per rank -> is there a straggler, and since when (decisions, Who is a straggler). Pure; report stage.
+// Blame per rank -> is there a straggler, and since when. Pure; report stage.
 #pragma once
 #include <cstdint>
 #include <optional>

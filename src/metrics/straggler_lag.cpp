@@ -1,5 +1,5 @@
 // straggler_lag: who makes the others wait, by how much, since when, on which group.
-// Definition (decisions, Words of a matched collective): of one matched symmetric instance with durations d:
+// Definition: of one matched symmetric instance with durations d:
 // transfer = min d, wait(r) = d_r − min d, lag = max wait, last = argmin d, delay = second smallest d − smallest d;
 // blame(r) = Σ delay where r is last, blamed_wait(r) = Σ of the others' waits there. No clock is used.
 // Merge: sums; one hidden row per instance keeps the lag statistics exact. Headline: mean lag.

@@ -1,7 +1,7 @@
 // timeline: what every GPU does at every time, on one clock.
 // Definition: per iteration equal integer-width bins from the first to the last GPU event over all ranks, corrected
 // clock; per (rank, device) row and bin compute = len(K ∩ bin), communication = len(C ∩ bin), overlap, memory_only,
-// idle (decisions, Timeline). Rows are slices of their worker and do not go through the merge. No headline.
+// idle. Rows are slices of their worker and do not go through the merge. No headline.
 #include <algorithm>
 #include <map>
 

@@ -1,6 +1,6 @@
 // traffic_distribution: how many bytes go over the wire, for which parallelism, between whom.
-// Definition: payload S and wire bytes of every communication kernel by nccl-tests (metric-definitions 1.4, 3.6;
-// peers-formulas-hardware D.1, D.2), summed by dimension, operation, type, group and link class. All-to-all with split
+// Definition: payload S and wire bytes of every communication kernel by nccl-tests' PERFORMANCE.md,
+// summed by dimension, operation, type, group and link class. All-to-all with split
 // sizes: bytes to peer j = in bytes · split_j / Σ split, the own part is not on the wire. A message counts on both
 // ends. Merge: sums. Headline: wire bytes per rank and step, fractions of bytes and of time by dimension.
 #include "metrics/traffic_distribution.hpp"

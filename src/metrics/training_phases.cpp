@@ -1,6 +1,6 @@
 // training_phases: where the GPU time of a step goes: forward, recompute, backward, gradient clipping, optimizer,
 // other. Definition: the phase of a GPU event is that of its launch (phases.hpp); union, sum and communication per
-// phase; shares divide by period = gap + len(GPU window) (metric-definitions 5.5). Phases overlap on the GPU where
+// phase; shares divide by period = gap + len(GPU window). Phases overlap on the GPU where
 // their events do (prefetch), so that shares can add to more than 1, none being above 1. Merge: keys are disjoint.
 #include <array>
 

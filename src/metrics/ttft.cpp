@@ -1,6 +1,6 @@
 // ttft: time to first token of a serving run.
 // Definition: duration of the first prefill pass on the slowest rank, a proxy without queueing; beside it what the
-// benchmark's result file says (metric-definitions 4, 8.1). Merge: keys are disjoint.
+// benchmark's result file says. Merge: keys are disjoint.
 #include <cmath>
 
 #include "core/statistics.hpp"

@@ -1,5 +1,5 @@
 // assign_dimensions(): which parallelism a process group serves. Evidence in order: its description as TorchTitan's
-// DeviceMesh and Megatron write it, then its member ranks against the configured mesh (metric-definitions 1.5).
+// DeviceMesh and Megatron write it, then its member ranks against the configured mesh.
 #include <algorithm>
 #include <array>
 #include <cctype>

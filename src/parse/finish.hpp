@@ -17,7 +17,7 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems);
 /// Leaves only the steps with these numbers (--step); the events of the others become outside events.
 void select_steps(RankTrace& trace, const std::vector<std::int64_t>& numbers);
 
-/// Dimension of each process group by the evidence order of metric-definitions 1.5: description, then member ranks
+/// Dimension of each process group by evidence in this order: description, then member ranks
 /// against the mesh, then pg_config (already merged into the group), never the operation alone.
 void assign_dimensions(RankTrace& trace, const Mesh& mesh);
 

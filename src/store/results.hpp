@@ -62,12 +62,12 @@ void write_results(const Results& results, const Comm& comm);
 /// --output-json: one object per metric (headline, values, units, status), coverage, warnings. Worker 0.
 std::string results_json(const Results& results);
 
-/// The one page of text: ≤ 60 lines of ≤ 100 columns (decisions, The one page). Worker 0.
+/// The one page of text: ≤ 60 lines of ≤ 100 columns. Worker 0.
 std::string summary_page(const Results& results);
 /// The long form of the selected metrics (--metric).
 std::string metric_details(const Results& results);
 
-/// SHA-256 of an output's content (decisions, HDF5), as lower-case hex.
+/// SHA-256 of an output's content (all but times, paths and the command line), as lower-case hex.
 std::string content_hash(const std::string& hdf5_path);
 
 }  // namespace ccl

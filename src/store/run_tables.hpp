@@ -1,5 +1,6 @@
 // The tables that describe the run itself, not one metric: /ranks, /steps, /workload, /process_groups,
-// /process_group_members, /model_groups, /warnings/*, /timings/*. In: what the workers agreed on; out: ResultTables, on worker 0. Columns: decisions, HDF5.
+// /process_group_members, /model_groups, /warnings/*, /timings/*. In: what the workers agreed on; out: ResultTables,
+// on worker 0. Columns: store/schema.
 #pragma once
 #include <vector>
 

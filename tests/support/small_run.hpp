@@ -1,5 +1,5 @@
 // A metric on a few hand-made traces, from local() to result(): what the driver does, without files, workers or the
-// matching code. Collectives are matched here by (group, step, op, ordinal), with the words of decisions.md.
+// matching code. Collectives are matched here by (group, step, op, ordinal).
 //
 //   SmallRun run;
 //   run.add(TraceBuilder()….build(), "node0").add(…, "node1");
