@@ -142,8 +142,9 @@ class KinetoFile {
   void broken_events() {
     const Fault* fault = find_fault(job_.faults, "bad_bytes", plan_.rank);
     const std::int64_t start = steps_.empty() ? 0 : steps_.front().cpu_start;
+    constexpr const char* names[] = {"broken \xff\xfe name", "broken \"quoted\" name", "broken \"quote"};
     for (std::int64_t i = 0; fault && i < fault->number("events", 3); ++i)
-      events_.slice("cpu_op", i % 2 == 0 ? "broken \xff\xfe name" : "broken \"quoted\" name", events_.process(),
+      events_.slice("cpu_op", names[i % 3], events_.process(),
                     start + i, start + i + 1, "\"External id\": 1");
   }
 
