@@ -63,6 +63,17 @@ std::vector<double> values_of(const StoredRun& run, const Figure& figure, const 
                 "A gate needs the value in both files.");
 }
 
+/// A value in another unit than the figure's would be compared with nonsense: a forgotten sign, most of the time.
+void check_unit(const Bound& bound, const Figure& figure) {
+  if (bound.relative || bound.unit.empty()) return;
+  const bool share = bound.unit == "%";
+  if (share ? figure.unit == Unit::ratio : figure.unit == Unit::ns) return;
+  std::string change = bound.text;
+  change.insert(change.find_first_of("<>") + 1, bound.above ? "+" : "-");
+  throw refused(bound.text, figure.label + " is not measured in " + bound.unit,
+                share ? "For a change write '" + change + "'." : "Leave the unit out.");
+}
+
 }  // namespace
 
 Bound parse_bound(const std::string& text) {
@@ -86,6 +97,7 @@ Bound parse_bound(const std::string& text) {
     throw refused(text, "no number after " + plain.substr(sign, 1), example);
   const std::string unit(rest, end);
   bound.limit *= unit_factor(text, unit);
+  bound.unit = unit;
   bound.relative = is_signed;
   if (is_signed && unit != "%") throw refused(text, "a change is in percent", example);
   if (is_signed && plain[sign + 1] == '-') bound.limit = -bound.limit;
@@ -94,6 +106,7 @@ Bound parse_bound(const std::string& text) {
 
 JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second) {
   JudgedBound out{bound, figure_of(bound, first), {}, BoundOutcome::kept};
+  check_unit(bound, out.figure);
   out.change =
       compare_samples(values_of(first, out.figure, bound), values_of(second, out.figure, bound), out.figure.better);
   const double value = bound.relative ? out.change.change_ratio : out.change.second;

@@ -13,6 +13,7 @@ struct Bound {
   bool above = true;           // '>' or '<'
   bool relative = true;        // of the change; else of the second run's value
   double limit = 0;            // 0.03, or in the figure's unit
+  std::string unit;            // as written; "" = the figure's own
 };
 
 /// "METRIC[.COLUMN] (>|<) (+|-)N%" bounds the change, with "N", "Nns|us|ms|s", "N%" (a share) the value of the second
@@ -28,7 +29,8 @@ struct JudgedBound {
 };
 
 /// A change that breaks its bound but not its noise band is within_noise; with one repetition the bound alone decides.
-/// Throws bad_request for a metric or column that one of the files lacks: a gate must not pass for want of data.
+/// Throws bad_request for a metric or column that one of the files lacks (a gate must not pass for want of data) and for
+/// a unit that is not the figure's.
 JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second);
 
 }  // namespace ccl

@@ -90,15 +90,21 @@ std::string single_steps(const Comparison& comparison) {
 
 /// The most important change in words.
 std::string answer(const Comparison& comparison) {
-  std::size_t moved = 0;
+  std::size_t moved = 0, unknown = 0;
   const ComparedFigure* first_moved = nullptr;
   for (const ComparedFigure& one : comparison.whole) {
+    if (one.change.verdict == Verdict::unknown_noise) ++unknown;
     if (one.change.verdict == Verdict::same || one.change.verdict == Verdict::unknown_noise) continue;
     if (first_moved == nullptr) first_moved = &one;
     ++moved;
   }
   if (comparison.whole.empty()) return "nothing to compare: no metric has values in both files";
-  if (first_moved == nullptr) return fmt::format("no significant change in any of {} figures", comparison.whole.size());
+  const std::size_t told = comparison.whole.size() - unknown;
+  if (first_moved == nullptr && told == 0)
+    return fmt::format("cannot tell: the noise of all {} figures is unknown (a run has one step)", unknown);
+  if (first_moved == nullptr)
+    return fmt::format("no significant change in any of {} figures", told) +
+           (unknown == 0 ? "" : fmt::format("; of {} more the noise is unknown (a run has one value)", unknown));
   return fmt::format("{}: {} -> {}, {} ({}, noise {}); {} of {} figures changed", first_moved->figure.label,
                      value_text(first_moved->change.first, first_moved->figure.unit),
                      value_text(first_moved->change.second, first_moved->figure.unit), moved_text(*first_moved),

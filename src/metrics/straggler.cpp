@@ -106,7 +106,7 @@ struct Straggler {
     out.value("worst_to_median_ratio", worst->ratio_to_median, "its compute-only time / median of its stage");
     out.value("sync_overhead_of_period_ratio", waiting.value, "waits in matched collectives, of the step period");
     out.value("sync_overhead_per_step_ns", wait_per_step(rows), "mean over ranks and steps of the summed waits");
-    std::string line = judged == 0 ? "fewer than three ranks of a stage: no verdict" : flagged == 0 ? "no rank computes longer than its peers" : "longer than its peers: " + names;
+    std::string line = judged == 0 ? "fewer than three ranks of a stage: no verdict" : flagged == 0 ? "no rank computes longer than its peers outside communication" : "outside communication longer than its peers: " + names;
     line += "; load imbalance " + percent(imbalance) + fmt::format(" (largest: {}, {:.2f} x median)", rank_name(worst->replica, worst->rank), worst->ratio_to_median);
     if (waiting.ranks_count > 0) line += "; waiting " + percent(waiting.value) + " of the step period";
     add_line(out.page, "compute", line);

@@ -84,6 +84,15 @@ std::string longer_text(const RankBlame& rank, const StragglerCall& call, const 
   return " (steps take " + milliseconds(longer_ns) + " longer since then)";
 }
 
+/// Mean of its periods in the steps that its delay is the mean of.
+double blamed_period_ns(const RankBlame& rank, const StragglerCall& call, const Evidence& evidence) {
+  std::vector<double> since_ns;
+  for (const Compute& row : evidence.computes)
+    if (call.onset && row.rank == rank.rank && row.replica == rank.replica && !(row.step < *call.onset))
+      since_ns.push_back(static_cast<double>(row.period_ns));
+  return since_ns.empty() ? period_ns(rank) : mean(since_ns);
+}
+
 std::string host_text(const RankBlame& rank, const Ranks& ranks) {
   for (const RankEntry& entry : ranks.entries)
     if (entry.rank == rank.rank && entry.replica == rank.replica && !entry.host.empty()) return "; host " + entry.host;
@@ -114,9 +123,11 @@ void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const Stra
                group_name(evidence.context.groups, group) + host_text(rank, evidence.context.ranks));
   const std::string cause = why(own, call, evidence);
   if (!cause.empty()) add_line(lines, "", "cause: " + cause);
+  const double blamed_ns = blamed_period_ns(rank, call, evidence);
   add_line(lines, "",
            "gain if it arrived with the next to last: up to " + milliseconds(delay_ns) + " of its " +
-               milliseconds(period_ns(rank)) + " step period (" + percent(ratio(delay_ns, period_ns(rank))) + ")");
+               milliseconds(blamed_ns) + " step period" + (call.onset ? " since then (" : " (") +
+               percent(ratio(delay_ns, blamed_ns)) + ")");
 }
 
 // "rank 42 too: 3.98 ms in a step, from the first step seen: late launch …; host node10".
@@ -144,7 +155,7 @@ ResultTable own_table(const std::vector<OwnRow>& rows) {
   all.push_back(column("since_step", &OwnRow::since_step, "", "first step of the delay; -1 = from the first step seen", -1));
   all.push_back(column("own_blame_ns", &OwnRow::own_blame_ns, "ns", "delay it causes itself, largest group of each step"));
   all.push_back(column("per_step_ns", &OwnRow::per_step_ns, "ns", "mean of it over the steps from then on"));
-  all.push_back(column("period_ns", &OwnRow::period_ns, "ns", "mean step period of the rank"));
+  all.push_back(column("period_ns", &OwnRow::period_ns, "ns", "mean step period of the rank over these steps"));
   all.push_back(text_column<OwnRow>("cause", "what most of it comes from",
                                     [](const OwnRow& row) { return std::string(to_text(row.cause)); }));
   return make_table("own_blame", "blame of each rank that is neither waiting elsewhere nor its place in the pipeline", all, rows);
@@ -202,7 +213,7 @@ void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, con
     const auto call = called.find(static_cast<std::size_t>(at - ranks.begin()));
     const StragglerCall used = call == called.end() ? StragglerCall() : call->second;
     rows.push_back({one.replica, one.rank, call != called.end(), used.onset ? used.onset->step : -1, at->blame_ns,
-                    static_cast<std::int64_t>(ns_per_step(*at, used)), static_cast<std::int64_t>(period_ns(*at)),
+                    static_cast<std::int64_t>(ns_per_step(*at, used)), static_cast<std::int64_t>(blamed_period_ns(*at, used, evidence)),
                     main_cause(one)});
   }
   out.extra_tables.push_back(own_table(rows));

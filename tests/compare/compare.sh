@@ -62,6 +62,9 @@ expect "forced, and said" says out '^forced +different '
 run 2 base.h5
 run 2 base.h5 nowhere.h5
 run 2 base.h5 compare.txt
+run 2 base.h5 again.h5 --fail-if 'iter_time>3%'
+expect "the sign was forgotten" says err "For a change write 'iter_time>\+3%'"
+run 2 base.h5 again.h5 --fail-if 'mfu<2ms'
 run 2 base.h5 again.h5 --fail-if 'iter_tme>+3%'
 expect "a suggestion" says err "Did you mean 'iter_time'"
 run 2 base.h5 again.h5 --fial-if 'x>1'
