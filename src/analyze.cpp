@@ -178,9 +178,10 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   const ExecutionTraces execution_traces(input, options);
   Readers readers;
   options.communicators = &communicators;
-  for (const auto& [number, part] : own_files(input, comm.worker())) {
-    options.part = part;
-    const bool speaks = part.number == 0;  // for the file as a whole
+  for (const OwnFile& own : own_files(input, comm.worker())) {
+    const std::int32_t number = own.number;  // Clang 14 captures no structured bindings
+    options.part = own.part;
+    const bool speaks = options.part.number == 0;  // for the file as a whole
     const TraceFile& file = input.files[static_cast<std::size_t>(number)];
     if (progress.stop_requested()) {
       local.ended_early = true;
