@@ -3,6 +3,7 @@
 #include <cctype>
 #include <string>
 
+#include "core/lower_case.hpp"
 #include "core/wide.hpp"
 
 namespace ccl {
@@ -32,8 +33,7 @@ std::int64_t element_bytes(Dtype dtype) {
 }
 
 Dtype dtype_from_text(std::string_view text) {
-  std::string t;
-  for (const char c : text) t.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+  std::string t = lower_case(text);
   if (t.starts_with("c10::")) t.erase(0, 5);
   if (t.starts_with("torch.")) t.erase(0, 6);
   if (t.starts_with("nccl")) t.erase(0, 4);

@@ -1,7 +1,8 @@
 #include "metrics/all_metrics.hpp"
 
 #include <algorithm>
-#include <cctype>
+
+#include "core/lower_case.hpp"
 
 namespace ccl {
 
@@ -82,15 +83,10 @@ constexpr MakeMetric registered[] = {
 };
 // clang-format on
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 bool answers_to(const MetricInfo& info, const std::string& name) {
-  if (lower(info.name) == name) return true;
+  if (lower_case(info.name) == name) return true;
   return std::any_of(info.aliases.begin(), info.aliases.end(),
-                     [&](const std::string& alias) { return lower(alias) == name; });
+                     [&](const std::string& alias) { return lower_case(alias) == name; });
 }
 
 }  // namespace
@@ -109,7 +105,7 @@ std::vector<std::unique_ptr<Metric>> start_metrics(const std::vector<std::string
   }
   std::vector<std::unique_ptr<Metric>> chosen;
   for (const std::string& name : names) {
-    const auto knows = [&](const MetricInfo& info) { return answers_to(info, lower(name)); };
+    const auto knows = [&](const MetricInfo& info) { return answers_to(info, lower_case(name)); };
     const std::vector<MetricInfo> list = metric_list();
     if (std::any_of(list.begin(), list.end(), knows)) continue;
     const std::string near = closest(name, known);
@@ -119,7 +115,7 @@ std::vector<std::unique_ptr<Metric>> start_metrics(const std::vector<std::string
   }
   for (const MakeMetric make : registered) {
     auto metric = make();
-    const auto asked = [&](const std::string& name) { return answers_to(metric->info(), lower(name)); };
+    const auto asked = [&](const std::string& name) { return answers_to(metric->info(), lower_case(name)); };
     if (names.empty() || std::any_of(names.begin(), names.end(), asked)) chosen.push_back(std::move(metric));
   }
   return chosen;

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/lower_case.hpp"
 #include "metrics/format.hpp"
 #include "metrics/hardware.hpp"
 
 namespace ccl {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 /// Model numbers: the words of a name that hold a digit ("a100", "40gb").
 std::vector<std::string> model_numbers(std::string_view name) {
@@ -23,7 +18,7 @@ std::vector<std::string> model_numbers(std::string_view name) {
     if (word.find_first_of("0123456789") != std::string::npos) all.push_back(word);
     word.clear();
   };
-  for (const char c : lower(name)) {
+  for (const char c : lower_case(name)) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0)
       word += c;
     else
@@ -58,7 +53,7 @@ class CardCheck {
     for (const RankEntry& entry : context_.ranks.entries)
       if (gpu.empty()) gpu = entry.facts.gpu;
     if (!card || gpu.empty()) return;
-    const std::string seen = lower(gpu);
+    const std::string seen = lower_case(gpu);
     for (const std::string& number : model_numbers(*card.value))
       if (seen.find(number) == std::string::npos)
         return say("its GPU is \"" + *card.value + "\", that of the traces \"" + gpu + "\"");

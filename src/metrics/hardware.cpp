@@ -1,22 +1,16 @@
 #include "metrics/hardware.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <sstream>
 
 #include <yaml-cpp/yaml.h>
 
+#include "core/lower_case.hpp"
 #include "parse/config_files.hpp"
 
 namespace ccl {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 bool has_all_words(const std::string& name, const std::string& words) {
   std::istringstream in(words);
@@ -66,11 +60,11 @@ Hardware recognise_hardware(const std::string& yaml, std::string_view gpu, const
                             const Workload& workload, const std::map<std::string, double>& chosen) {
   Hardware out;
   const YAML::Node table = YAML::Load(yaml);
-  const std::string name = lower(gpu);
+  const std::string name = lower_case(gpu);
   for (const auto& entry : table["gpus"]) {
     const YAML::Node match = entry.second["match"];
     const bool fits = std::any_of(match.begin(), match.end(), [&](const YAML::Node& words) {
-      return has_all_words(name, lower(words.as<std::string>("")));
+      return has_all_words(name, lower_case(words.as<std::string>("")));
     });
     if (!fits) continue;
     out.gpu = entry.first.as<std::string>();

@@ -2,11 +2,11 @@
 // DeviceMesh and Megatron write it, then its member ranks against the configured mesh.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "core/lower_case.hpp"
 #include "parse/finish.hpp"
 
 namespace ccl {
@@ -42,8 +42,7 @@ constexpr Meaning described[] = {
 };
 
 Dimension from_description(std::string_view description) {
-  std::string text(description);
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string text = lower_case(description);
   if (text.starts_with("mesh_")) text.erase(0, 5);
   if (text.ends_with("_gloo")) text.erase(text.size() - 5);
   if (text.starts_with("hierarchical_context_parallel_group")) return Dimension::cp;

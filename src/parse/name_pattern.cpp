@@ -1,18 +1,12 @@
 #include "parse/name_pattern.hpp"
 
-#include <cctype>
 #include <regex>
 
+#include "core/lower_case.hpp"
 #include "core/problems.hpp"
 
 namespace ccl {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 }  // namespace
 
@@ -20,7 +14,7 @@ struct NamePattern::Regex {
   std::regex regex;
 };
 
-std::string name_to_match(std::string_view name) { return lower(name.substr(0, 2000)); }
+std::string name_to_match(std::string_view name) { return lower_case(name.substr(0, 2000)); }
 
 NamePattern::NamePattern(const std::string& pattern) {
   const auto refuse = [&](const std::string& why) {
@@ -35,7 +29,7 @@ NamePattern::NamePattern(const std::string& pattern) {
     }
     return;
   }
-  std::string text = lower(pattern);
+  std::string text = lower_case(pattern);
   at_start_ = !text.empty() && text.front() == '^';
   if (at_start_) text.erase(0, 1);
   at_end_ = !text.empty() && text.back() == '$';

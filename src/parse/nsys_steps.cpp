@@ -1,9 +1,10 @@
 #include "parse/nsys_steps.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <string>
+
+#include "core/lower_case.hpp"
 
 namespace ccl {
 
@@ -11,8 +12,7 @@ std::int64_t step_number_in_range(std::string_view text) {
   static constexpr std::string_view markers[] = {"profilerstep#", "training_step", "training step", "train_step",
                                                  "train step", "iteration", "iter", "step"};
   if (text.size() > 40) return -1;
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = lower_case(text);
   for (const std::string_view marker : markers) {
     if (!lower.starts_with(marker)) continue;
     std::string_view rest = std::string_view(lower).substr(marker.size());

@@ -6,46 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "support/split_pieces.hpp"
+
 namespace ccl {
 namespace {
 
-struct Split {
-  std::vector<std::pair<std::size_t, std::size_t>> spans;
-  SplitStop stop = SplitStop::end;
-  std::size_t position = 0;
-  bool in_string = false;
-  std::int32_t depth = 0;
-  friend bool operator==(const Split&, const Split&) = default;
-};
+using test::levels;
+using test::Split;
 
-/// Scans the text in pieces, as windows arrive.
 Split split(const std::string& text, SplitLevel level, std::size_t piece, std::size_t capacity = 64) {
-  const std::string padded = text + std::string(64, ' ');
-  Split out;
-  SplitState state;
-  std::vector<EventSpan> spans(capacity);
-  std::size_t at = 0;
-  for (std::size_t to = std::min(piece, text.size());; to = std::min(to + piece, text.size())) {
-    SplitResult r;
-    do {
-      r = split_events(padded.data(), at, to, to == text.size(), state, spans.data(), capacity, level);
-      at = r.position;
-      for (std::size_t i = 0; i < r.count; ++i) out.spans.emplace_back(spans[i].begin, spans[i].end);
-    } while (r.stop == SplitStop::full);
-    out.stop = r.stop;
-    if (r.stop != SplitStop::end || to == text.size()) break;
-  }
-  out.position = at;
-  out.in_string = state.in_string;
-  out.depth = state.depth;
-  return out;
-}
-
-std::vector<SplitLevel> levels() {
-  std::vector<SplitLevel> out{SplitLevel::scalar};
-  if (best_split_level() >= SplitLevel::avx2) out.push_back(SplitLevel::avx2);
-  if (best_split_level() >= SplitLevel::avx512) out.push_back(SplitLevel::avx512);
-  return out;
+  return test::split(split_events, text, level, piece, capacity);
 }
 
 TEST(EventSplitter, FindsObjectsAndNothingInside) {

@@ -6,46 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "support/split_pieces.hpp"
+
 namespace ccl {
 namespace {
 
-using Spans = std::vector<std::pair<std::size_t, std::size_t>>;
-
-struct Split {
-  Spans spans;
-  SplitStop stop = SplitStop::end;
-  std::int32_t depth = 0;
-  friend bool operator==(const Split&, const Split&) = default;
-};
-
-/// Scans the text in pieces, as windows arrive.
-template <class Splitter>
-Split split(Splitter splitter, const std::string& text, SplitLevel level, std::size_t piece, std::size_t capacity) {
-  const std::string padded = text + std::string(64, ' ');
-  Split out;
-  SplitState state;
-  std::vector<EventSpan> spans(capacity);
-  std::size_t at = 0;
-  for (std::size_t to = std::min(piece, text.size());; to = std::min(to + piece, text.size())) {
-    SplitResult r;
-    do {
-      r = splitter(padded.data(), at, to, to == text.size(), state, spans.data(), capacity, level);
-      at = r.position;
-      for (std::size_t i = 0; i < r.count; ++i) out.spans.emplace_back(spans[i].begin, spans[i].end);
-    } while (r.stop == SplitStop::full);
-    out.stop = r.stop;
-    if (r.stop != SplitStop::end || to == text.size()) break;
-  }
-  out.depth = state.depth;
-  return out;
-}
-
-std::vector<SplitLevel> levels() {
-  std::vector<SplitLevel> out{SplitLevel::scalar};
-  if (best_split_level() >= SplitLevel::avx2) out.push_back(SplitLevel::avx2);
-  if (best_split_level() >= SplitLevel::avx512) out.push_back(SplitLevel::avx512);
-  return out;
-}
+using test::levels;
+using test::split;
+using test::Split;
 
 std::string lines(const std::string& members) { return "\n  {\n    " + members + "\n  },"; }
 
