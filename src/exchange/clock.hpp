@@ -19,8 +19,7 @@ namespace ccl {
 /// Collective. matched: what this worker owns. Hosts without a path to the reference become problems (on worker 0).
 ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm, Problems& problems);
 
-/// Collective. Messages that are over before they were sent: a controlled logical clock moves their receivers' hosts
-/// on
+/// Collective. Messages that are over before they were sent: a controlled logical clock moves their receivers' hosts on
 /// (offsets in ClockModel::later); they become one problem. Without any, nothing changes and nothing is gathered.
 void keep_causality(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm, ClockModel& clock,
                     Problems& problems);

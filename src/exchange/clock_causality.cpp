@@ -1,8 +1,6 @@
 // No message is over before it was sent. Where the corrected clocks say so, a linear clock is not enough (it was set,
-// or
-// its speed changed): a controlled logical clock moves the receiver's host on to the start of the send and lets it
-// fall
-// back to its own time slowly.
+// or its speed changed): a controlled logical clock moves the receiver's host on to the start of the send and lets it
+// fall back to its own time slowly.
 #include <algorithm>
 
 #include "core/collective_math.hpp"

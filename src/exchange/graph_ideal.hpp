@@ -1,6 +1,5 @@
 // How long a step's operations would take if they ran as their peers do. Pure. In: a StepGraph, its measured times
-// and who
-// is whose peer. Out: ideal GraphTimes for the replay. Cost: a sort of the operations, once per step.
+// and who is whose peer. Out: ideal GraphTimes for the replay. Cost: a sort of the operations, once per step.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -20,9 +19,8 @@ struct Peers {
   std::vector<std::int32_t> launch;    // launch gaps: at most the lower median
 };
 /// The peers of a trace. Compute and launches: the ranks of one pipeline stage have the operation with the same name
-/// and
-/// number on the device. Matched communication: the same operation, dimension, group size and bytes.
-/// stage_of_row: by row of /ranks, -1 = no pipeline.
+/// and number on the device. Matched communication: the same operation, dimension, group size and bytes. stage_of_row:
+/// by row of /ranks, -1 = no pipeline.
 Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row);
 
 GraphTimes ideal_times(const GraphTimes& measured, const Peers& peers, IdealForm form);

@@ -125,7 +125,7 @@ void check_ends(MatchedCollectives& matched, MatchCounts& counts) {
       counts.instance(instance, Code::collective_suspect,
                       std::string(to_text(instance.op)) + " whose ends are " + std::to_string(deviations[i]) + " ns apart");
     }
-    if (suspects * 10 <= symmetric && !(symmetric < 3 && suspects > 0)) return;
+    if (suspects * 10 <= symmetric) return;
     for (std::size_t i = first; i < end; ++i)
       make_cross_rank_absent(matched.instances[i], &matched.members[matched.instances[i].first_member]);
     counts.instance(matched.instances[first], Code::matching_not_credible);

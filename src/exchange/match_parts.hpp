@@ -76,8 +76,8 @@ void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, M
 /// Sorts the drafts and fills sizes and clock-free numbers.
 MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups, MatchCounts& counts);
 
-/// Deviation of the ends of every instance from the median end difference of its members in that group and step
-/// ns; −1 for what is not symmetric.
+/// Deviation of the ends of every instance from the median end difference of its members in that group and step,
+/// in ns; −1 for what is not symmetric.
 std::vector<std::int64_t> end_deviations_ns(const MatchedCollectives& matched);
 /// Marks suspect instances; where too many are, the group's cross-rank numbers of that step become absent.
 void check_ends(MatchedCollectives& matched, MatchCounts& counts);

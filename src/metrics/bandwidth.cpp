@@ -1,6 +1,5 @@
 // bandwidth: how fast the network really is, without the waiting.
-// Definition: busbw = payload · bus factor / transfer time of every matched instance, by operation, dimension and
-// link
+// Definition: busbw = payload · bus factor / transfer time of every matched instance, by operation, dimension and link
 // class: median, p5, p95; fit transfer = alpha + bus bytes / beta (Hockney); share of the one-way peak of the link
 // (nccl-tests' PERFORMANCE.md). Groups of one rank are excluded; nothing is clipped, NVLS may exceed the link.
 // Merge: equal instances fold into counts. Headline: median busbw of the large operations by link class.

@@ -3,8 +3,7 @@
 // launch-starved if the next compute kernel was launched after it began; else, if an operation ends in it before that
 // kernel starts, the last such operation is what was waited for: where it is communication the time under
 // communication is blocking, where it is a copy the time under copies; the rest is dependency-stalled. Kineto has no
-// event edges, so the producer is the operation that ended last. Merge: keys are disjoint. Headline: blocking /
-// period.
+// event edges, so the producer is the operation that ended last. Merge: keys are disjoint. Headline: blocking / period.
 #include <algorithm>
 
 #include "metrics/pooled.hpp"

@@ -1,6 +1,5 @@
 // comm_comp_overlap: how much communication is hidden behind compute, and how much is exposed.
-// Definition: overlap = len(C ∩ K), exposed = len(C) − len(C ∩ K) per (step, rank, device), on the events of the
-// step;
+// Definition: overlap = len(C ∩ K), exposed = len(C) − len(C ∩ K) per (step, rank, device), on the events of the step;
 // shares of the step divide by period = gap + len(GPU window).
 // Merge: keys are disjoint. Headline: Σ overlap / Σ communication.
 #include <map>

@@ -1,9 +1,8 @@
 // communication: what communication costs, by operation and message size, and how fast it is.
 // Definition: per rank, step and operation: calls, Σ duration, union, exposed part, payload, wire bytes, algbw and
-// busbw
-// from the own duration (waiting included) and from the transfer time (shortest duration over the members)
-// (nccl-tests' PERFORMANCE.md). Only GPU kernels count, never their CPU side.
-// Merge: sums. Headline: communication and exposed communication as shares of the step period.
+// busbw from the own duration (waiting included) and from the transfer time (shortest duration over the members)
+// (nccl-tests' PERFORMANCE.md). Only GPU kernels count, never their CPU side. Merge: sums. Headline: communication and
+// exposed communication as shares of the step period.
 #include "metrics/communication.hpp"
 
 #include <bit>

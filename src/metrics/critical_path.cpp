@@ -1,10 +1,8 @@
 // critical_path: which operations of which rank decide how long a step takes.
 // Definition: from the last end of the step back to its begin: an operation, then
-// what it waited for last on its device; from a matched collective to the member that started last. The parts add up
-// to
+// what it waited for last on its device; from a matched collective to the member that started last. The parts add up to
 // the run's step window R(N) exactly. Launch and idle times are categories of their own. Merge: keys are disjoint, a
-// step
-// has one owner. Headline: communication on the path / path.
+// step has one owner. Headline: communication on the path / path.
 #include <algorithm>
 #include <map>
 #include <numeric>

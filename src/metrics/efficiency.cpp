@@ -1,9 +1,7 @@
 // efficiency: how well the GPUs are used together, and whether imbalance or communication is to blame.
 // Definition (the POP project's multiplicative efficiencies): useful = union of compute kernels of a GPU within the
-// run's step window
-// R(N) = [min over ranks of G start, max of G end] on the corrected clock; LB = mean / max useful, CommE = max useful
-// /
-// len(R), PE = LB × CommE = mean useful / len(R). Per step, and in 20 equal windows of each step.
+// run's step window R(N) = [min over ranks of G start, max of G end] on the corrected clock; LB = mean / max useful,
+// CommE = max useful / len(R), PE = LB × CommE = mean useful / len(R). Per step, and in 20 equal windows of each step.
 // CommE = SerE × TE: SerE = max useful / length of the step replayed with transfers of length 0, TE = that length /
 // len(R). Merge: sums and maxima.
 #include <algorithm>

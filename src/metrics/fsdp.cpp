@@ -1,8 +1,7 @@
 // fsdp: what sharding parameters costs: its communication, its copies, its host work, and whether prefetch hides it.
 // Definition: host = self time of FSDP slices; communication = all-gather, reduce-scatter and
 // all-reduce kernels of FSDP, union and exposed (without K); copies = GPU time launched inside the copy slices;
-// overhead = len((exposed communication) ∪ (copies on the compute stream)) / period; prefetch efficiency = 1 − Σ
-// stall
+// overhead = len((exposed communication) ∪ (copies on the compute stream)) / period; prefetch efficiency = 1 − Σ stall
 // / Σ all-gather. The compute stream is the lane with the most compute time of its device. Merge: keys are disjoint.
 #include <map>
 

@@ -1,5 +1,4 @@
-// Whether the parameters of a module were there when they were needed: every all-gather of FSDP with the copy-out
-// that
+// Whether the parameters of a module were there when they were needed: every all-gather of FSDP with the copy-out that
 // ends it. In: a trace, its context and phases. Out: per all-gather what of it was hidden by compute and how long the
 // compute stream stood still for it.
 #pragma once

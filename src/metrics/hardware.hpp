@@ -1,5 +1,4 @@
-// Which hardware the run used, and its peaks: configs/hardware.yaml by the GPU's name in the traces, --peak, the
-// card.
+// Which hardware the run used, and its peaks: configs/hardware.yaml by the GPU's name in the traces, --peak, the card.
 // Report stage, on worker 0. Order: command line, table for a recognised GPU or system, card.
 #pragma once
 #include <map>

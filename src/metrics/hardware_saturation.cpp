@@ -1,8 +1,8 @@
 // hardware_saturation: how hard copies work the links, and how much the model computes per byte it communicates.
 // Definition: bytes / time of GPU copies and sets by direction; communication
 // intensity = model FLOP / bus bytes over the (step, rank) rows seen. Shares of peaks (DRAM, SM, NVLink, PCIe) are
-// means
-// of hardware counters (counters.hpp); without counters they are absent, never estimated. Merge: keys are disjoint.
+// means of hardware counters (counters.hpp); without counters they are absent, never estimated. Merge: keys are
+// disjoint.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // memory: how much memory a rank needs, how near that is to its GPU's limit, and what holds it.
 // Definition: state at the dump from the segments of PyTorch's memory snapshots; peaks by replay of the recorded
-// allocations backwards from that state, in block sizes (peak_active) and in asked sizes (peak_requested)
+// allocations backwards from that state, in block sizes (peak_active) and in asked sizes (peak_requested).
 // Merge: keys are disjoint. Headline: the largest peak_active.
 #include "metrics/memory.hpp"
 

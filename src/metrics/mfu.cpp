@@ -1,7 +1,6 @@
 // mfu: what share of the GPUs' peak the model's arithmetic reaches.
 // Definition: model FLOP per token · tokens/s / (GPUs · dense peak) (PaLM, appendix B).
-// Conventions: torchtitan 6·(N − N_embedding) + 12·L·H·Q·T; palm 6·N + 12·L·H·Q·T; megatron as torchtitan with half
-// the
+// Conventions: torchtitan 6·(N − N_embedding) + 12·L·H·Q·T; palm 6·N + 12·L·H·Q·T; megatron as torchtitan with half the
 // attention (causal). N counts active parameters; recomputation is not counted. Merge: keys are disjoint.
 #include <cmath>
 

@@ -1,6 +1,5 @@
 // Phase of every GPU event, from the place of its launch: the CPU slices around it, the thread
-// it was made on, and its time between the backward and the optimizer step. Local stage; shared by training_phases
-// and
+// it was made on, and its time between the backward and the optimizer step. Local stage; shared by training_phases and
 // fsdp. 1 byte an event.
 #pragma once
 #include <cstdint>

@@ -1,10 +1,8 @@
 // pipeline_bubble: how much of a pipeline's time its stages have nothing to do.
 // Definition: P = window of the pipeline in a step, common to its ranks on
-// the corrected clock; bubble(r) = len(P) − len((K ∪ C_nonPP ∪ M) ∩ P), so waiting inside a pipeline kernel is
-// bubble;
+// the corrected clock; bubble(r) = len(P) − len((K ∪ C_nonPP ∪ M) ∩ P), so waiting inside a pipeline kernel is bubble;
 // pp_wait = the part of it with a pipeline kernel, idle = the rest. ratio = Σ bubble / (stages · len(P)).
-// P = from the first start of a forward to the last end of a backward compute kernel of any of its ranks; where a
-// rank
+// P = from the first start of a forward to the last end of a backward compute kernel of any of its ranks; where a rank
 // does not tell its phases apart, from the first to the last compute kernel of all (window_by_compute).
 // Merge: keys are disjoint. Headline: the ratio; absent if the clock residual exceeds 1 % of P.
 #include <cmath>

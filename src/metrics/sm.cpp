@@ -1,8 +1,7 @@
 // sm: how much of the GPU the kernels fill while they run.
 // Definition: coverage = Σ dur · min(1, blocks per SM) / Σ dur; occupancy = Σ dur · est. achieved occupancy / Σ dur
-// over
-// the kernels that state one above 0 (the profiler writes 0 for unknown). With and without
-// communication kernels, which hold few SMs for a long time. Merge: keys are disjoint. Headline: compute coverage.
+// over the kernels that state one above 0 (the profiler writes 0 for unknown). With and without communication kernels,
+// which hold few SMs for a long time. Merge: keys are disjoint. Headline: compute coverage.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,6 +1,5 @@
 // throughput_tokens: how many tokens and samples the run trains on per second.
-// Definition: Σ tokens / Σ step time over the steps in the traces; step time = longest CPU step over the ranks;
-// tokens
+// Definition: Σ tokens / Σ step time over the steps in the traces; step time = longest CPU step over the ranks; tokens
 // of a step = global batch · sequence length.
 // Merge: keys are disjoint. Absent when an input is unknown: there are no default sizes.
 #include "metrics/step_tokens.hpp"

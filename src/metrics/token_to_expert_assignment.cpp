@@ -1,11 +1,9 @@
 // token_to_expert_assignment: how evenly tokens are spread over the ranks of an expert-parallel group.
-// Definition: the In split sizes of all_to_allv are rows, one per token, so split_j = tokens sent to member j
-// A call whose splits are those of an earlier one with In and Out exchanged
-// brings the tokens back and is left out. Load of a member = what it gets from all senders of a step. Beside it the
-// loads of single experts where the router logged them (gate_logs_*.json, moe_assignments*.json).
-// Merge: equal keys add. Headline: Σ largest load / Σ mean load over groups and steps. Lists of all_to_all are sizes
-// in
-// elements, not tokens, and are not used.
+// Definition: the In split sizes of all_to_allv are rows, one per token, so split_j = tokens sent to member j. A call
+// whose splits are those of an earlier one with In and Out exchanged brings the tokens back and is left out. Load of a
+// member = what it gets from all senders of a step. Beside it the loads of single experts where the router logged them
+// (gate_logs_*.json, moe_assignments*.json). Merge: equal keys add. Headline: Σ largest load / Σ mean load over groups
+// and steps. Lists of all_to_all are sizes in elements, not tokens, and are not used.
 #include <cmath>
 #include <map>
 

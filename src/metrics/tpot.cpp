@@ -1,6 +1,5 @@
 // tpot: time per output token of a serving run, and its output and request rates.
-// Definition: mean over the decode passes of their duration on the slowest rank; beside it what the benchmark's
-// result
+// Definition: mean over the decode passes of their duration on the slowest rank; beside it what the benchmark's result
 // file says. Merge: keys are disjoint.
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,8 @@
 // traffic_window: how much time lies between the communication of one parallelism and that of the next.
 // Definition: communication kernels of a device and step by start; consecutive ones of one dimension are one phase,
-// whose
-// end is its latest end; window of an ordered pair = start of the next phase − end of this one, negative = they
-// overlap.
-// Beside it the gaps between kernels of one process group.
-// Merge: equal values fold into counts, so statistics are exact. Headline: mean positive window.
+// whose end is its latest end; window of an ordered pair = start of the next phase − end of this one, negative = they
+// overlap. Beside it the gaps between kernels of one process group. Merge: equal values fold into counts, so statistics
+// are exact. Headline: mean positive window.
 #include <cmath>
 #include <map>
 

@@ -1,6 +1,5 @@
 // variability: how steady the steps are, from rank to rank and from step to step.
-// Definition: cv = std (n − 1) / mean of the step period and of the compute time len(K), across ranks within a step
-// and
+// Definition: cv = std (n − 1) / mean of the step period and of the compute time len(K), across ranks within a step and
 // across steps within a rank. The period is evened out by synchronisation; compute is not.
 // Merge: keys are disjoint. Headline: largest cv of the period across steps over ranks.
 #include <cmath>

@@ -1,10 +1,9 @@
 // what_if: how long would a step take if its operations ran as they do on their peers?
 // Definition (ByteDance's what-if study of stragglers): the step's dependency graph is replayed
 // with ideal durations: compute the median over peers (--what-if-ideal mean: the published form), communication the
-// median
-// transfer of its kind, launch gaps at most the median over peers. S = replayed / ideal, both from the replay; absent
-// where
-// the replay of the measured times is more than 1 % off the step. Merge: keys are disjoint, a step has one owner.
+// median transfer of its kind, launch gaps at most the median over peers. S = replayed / ideal, both from the replay;
+// absent where the replay of the measured times is more than 1 % off the step. Merge: keys are disjoint, a step has one
+// owner.
 #include <algorithm>
 #include <limits>
 #include <map>

@@ -1,5 +1,4 @@
-// Numbers of each device from what was kept of a snapshot. The replay goes from the newest entry to the oldest,
-// undoing
+// Numbers of each device from what was kept of a snapshot. The replay goes from the newest entry to the oldest, undoing
 // each: what is live at the dump is known, what was live before follows.
 #pragma once
 #include <vector>
