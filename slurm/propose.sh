@@ -19,6 +19,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+[ -n "$folder" ] || die "usage: slurm/propose.sh TRACE_DIR [--cores-per-node N] [--options]"
 [ -d "$folder" ] || die "no such folder: '$folder'"
 [[ $cores =~ ^[1-9][0-9]*$ ]] || die "--cores-per-node '$cores' is not a number"
 

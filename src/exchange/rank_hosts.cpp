@@ -36,7 +36,8 @@ std::int64_t block_size(const std::vector<RankEntry>& entries) {
 }
 
 /// Gives the rest of the entries hosts of `size` consecutive ranks; a block where one host is known by name keeps it.
-void place_in_blocks(std::vector<RankEntry>& entries, std::int64_t size, HostSource source, bool needs_device) {
+void place_in_blocks(Ranks& ranks, std::int64_t size, HostSource source, bool needs_device) {
+  std::vector<RankEntry>& entries = ranks.entries;
   const auto block = [&](const RankEntry& e) { return std::pair(e.replica, e.rank.value / size); };
   std::map<std::pair<std::int32_t, std::int64_t>, std::string> named;
   for (const RankEntry& e : entries)
@@ -44,16 +45,17 @@ void place_in_blocks(std::vector<RankEntry>& entries, std::int64_t size, HostSou
   for (RankEntry& e : entries) {
     if (has_host(e) || (needs_device && e.facts.devices.empty())) continue;
     const auto known = named.find(block(e));
-    set_host(e, known != named.end() ? known->second : block_name(e.replica, e.rank.value / size * size, size), source);
+    set_host(e, known != named.end() ? known->second : block_name(e.replica, e.rank.value / size * size, size, ranks.world_size), source);
   }
 }
 
 }  // namespace
 
-std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size) {
+std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size, std::int64_t world_size) {
   const std::string prefix = replica >= 0 ? "replica " + std::to_string(replica) + " " : "";
-  if (size == 1) return prefix + "rank " + std::to_string(first);
-  return prefix + "ranks " + std::to_string(first) + "-" + std::to_string(first + size - 1);
+  const std::int64_t last = world_size > first ? std::min(first + size, world_size) - 1 : first + size - 1;
+  if (last == first) return prefix + "rank " + std::to_string(first);
+  return prefix + "ranks " + std::to_string(first) + "-" + std::to_string(last);
 }
 
 void settle_hosts(const Input& input, Ranks& ranks) {
@@ -69,10 +71,10 @@ void settle_hosts(const Input& input, Ranks& ranks) {
   }
   const bool all = std::all_of(ranks.entries.begin(), ranks.entries.end(), has_host);
   if (!all) ranks.ranks_per_host = block_size(ranks.entries);
-  if (ranks.ranks_per_host > 0) place_in_blocks(ranks.entries, ranks.ranks_per_host, HostSource::block, true);
+  if (ranks.ranks_per_host > 0) place_in_blocks(ranks, ranks.ranks_per_host, HostSource::block, true);
   const std::int64_t per_node = input.workload.gpus_per_node.value.value_or(0);
   if (!all && ranks.ranks_per_host == 0) ranks.ranks_per_host = per_node;
-  if (per_node > 0) place_in_blocks(ranks.entries, per_node, HostSource::card, false);
+  if (per_node > 0) place_in_blocks(ranks, per_node, HostSource::card, false);
   for (RankEntry& e : ranks.entries)
     if (!has_host(e))
       e.host = "?" + (e.replica >= 0 ? std::to_string(e.replica) + "/" : "") + std::to_string(e.rank.value);

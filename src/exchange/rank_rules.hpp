@@ -20,8 +20,8 @@ void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const
 /// Fills host, host_source, host_index of the entries, ranks.hosts and ranks.ranks_per_host.
 void settle_hosts(const Input& input, Ranks& ranks);
 
-/// Name of a host that is a block of ranks: "ranks 8-15".
-std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size);
+/// Name of a host that is a block of ranks: "ranks 8-15"; no rank at or above world_size (-1: unknown) is named.
+std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size, std::int64_t world_size);
 
 /// Within each (iteration, replica): where numbers differ, the times of the steps tell which are the same, if they can.
 /// Else a rank that shares fewer than half of its steps with the numbering most ranks use

@@ -32,7 +32,7 @@ std::string host_key(const Ranks& ranks, std::int32_t iteration, std::int32_t re
     if (at >= 0 && ranks.entries[static_cast<std::size_t>(at)].host_source != HostSource::unknown)
       return ranks.entries[static_cast<std::size_t>(at)].host;
   }
-  return block_name(replica, first, ranks.ranks_per_host);
+  return block_name(replica, first, ranks.ranks_per_host, ranks.world_size);
 }
 
 void settle_expected(const Workload& workload, Ranks& ranks, Problems& problems) {

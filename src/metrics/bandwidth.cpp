@@ -41,6 +41,9 @@ HockneyFit fit_hockney(const std::vector<std::pair<double, double>>& points) {
 
 namespace {
 
+/// Median bus bytes below which the page tells a time instead of a rate.
+constexpr double latency_bound_bytes = 64 * 1024;
+
 struct Bandwidth {
   static MetricInfo info() {
     return {.name = "bandwidth",
@@ -113,18 +116,15 @@ struct Bandwidth {
                                           columns(hardware), classes));
     if (classes.empty()) return out.absent("no matched collective with a known size");
     std::string line;
-    std::map<std::pair<CollectiveOp, LinkClass>, std::vector<double>> headlines;
-    for (const Class& c : classes) {
-      auto& speeds = headlines[{c.op, c.link_class}];
-      speeds.insert(speeds.end(), c.speeds.begin(), c.speeds.end());
-    }
-    for (const auto& [key, speeds] : headlines) {
+    std::map<std::pair<CollectiveOp, LinkClass>, Pooled> headlines;
+    for (const Class& c : classes) headlines[{c.op, c.link_class}].add(c);
+    for (const auto& [key, pooled] : headlines) {
       const auto [op, link_class] = key;
       if (op != CollectiveOp::all_reduce && op != CollectiveOp::all_gather && op != CollectiveOp::reduce_scatter && headlines.size() > 3) continue;
-      const double middle = median(speeds);
+      const double middle = median(pooled.speeds);
       out.value(std::string(to_text(op)) + "_" + std::string(to_text(link_class)) + "_median_busbw_bytes_per_s", middle,
                 "median over matched instances, by transfer time");
-      line += (line.empty() ? "" : ", ") + std::string(to_text(op)) + " " + std::string(to_text(link_class)) + " " + gigabytes_per_s(middle);
+      line += (line.empty() ? "" : ", ") + std::string(to_text(op)) + " " + std::string(to_text(link_class)) + " " + pooled.text();
     }
     for (const LinkClass link_class : {LinkClass::intra, LinkClass::inter}) {
       const Peak peak = hardware.link(link_class);
@@ -141,11 +141,10 @@ struct Bandwidth {
     add_line(out.page, "bandwidth", "median busbw by transfer time: " + line);
     std::vector<std::string> lines;
     for (const Class& c : classes)
-      lines.push_back(fmt::format("  {} {} {}: {} matched, busbw median {}, p5 {}, p95 {}; alpha {:.1f} us, beta {}, R2 {:.3f}",
+      lines.push_back(fmt::format("  {} {} {}: {} matched, busbw median {}, p5 {}, p95 {}; {}",
                                   to_text(c.op), to_text(c.dimension), to_text(c.link_class), c.speeds.size(),
                                   gigabytes_per_s(median(c.speeds)), gigabytes_per_s(percentile(c.speeds, 5)),
-                                  gigabytes_per_s(percentile(c.speeds, 95)), c.fit.alpha_ns / 1e3,
-                                  std::isnan(c.fit.beta_bytes_per_s) ? "unknown" : gigabytes_per_s(c.fit.beta_bytes_per_s), c.fit.r_squared));
+                                  gigabytes_per_s(percentile(c.speeds, 95)), fit_text(c.fit)));
     add_capped(out.details, lines);
     out.ranks_covered = static_cast<std::int64_t>(tables.of<Seen>().size());
   }
@@ -169,6 +168,30 @@ struct Bandwidth {
       if (s.incomplete) incomplete_count += s.instances_count;
     }
   };
+
+  /// An operation between the same kind of hosts, over all dimensions.
+  struct Pooled {
+    std::vector<double> speeds, sizes_bytes, transfers_ns;
+    void add(const Class& c) {
+      speeds.insert(speeds.end(), c.speeds.begin(), c.speeds.end());
+      for (const auto& [bytes, ns] : c.points) {
+        sizes_bytes.push_back(bytes);
+        transfers_ns.push_back(ns);
+      }
+    }
+    /// The rate of a message that small says how long a hop takes, not what the link carries: the time is told instead.
+    std::string text() const {
+      const double size_bytes = median(sizes_bytes);
+      if (size_bytes >= latency_bound_bytes) return gigabytes_per_s(median(speeds));
+      return microseconds(median(transfers_ns)) + " (latency of " + gigabytes(size_bytes) + ")";
+    }
+  };
+
+  static std::string fit_text(const HockneyFit& fit) {
+    if (std::isnan(fit.alpha_ns)) return "no fit (fewer than five, or of one size)";
+    return fmt::format("alpha {:.1f} us, beta {}, R2 {:.3f}", fit.alpha_ns / 1e3,
+                       std::isnan(fit.beta_bytes_per_s) ? "unknown" : gigabytes_per_s(fit.beta_bytes_per_s), fit.r_squared);
+  }
 
   static std::vector<ColumnSpec<Class>> columns(const Hardware& hardware) {
     std::vector<ColumnSpec<Class>> all{column("op", &Class::op, "", "operation"),

@@ -119,7 +119,7 @@ struct TrainingPhases {
         line += (line.empty() ? "" : ", ") + (name == "grad_clip" ? "gradient clipping" : name) + " " +
                 percent(pooled.value);
     }
-    line += " of the step period (GPU)";
+    line += " of the step period (GPU; phases may overlap)";
     // Where nothing in the trace marks it, a forward that is run again lies in the backward's slices.
     const auto recomputed = [](const Row& row) { return row.union_ns[static_cast<std::size_t>(Phase::recompute)] > 0; };
     if (std::none_of(rows.begin(), rows.end(), recomputed))

@@ -18,28 +18,39 @@ constexpr std::size_t lines_per_entry = 3;
 /// Lines of the page, each safe and within its width.
 class Page {
  public:
-  void add(std::string_view line) {
-    const std::vector<std::string> wrapped = wrap(one_line(line), page_columns, label_columns, lines_per_entry);
-    lines_.insert(lines_.end(), wrapped.begin(), wrapped.end());
+  /// `metric`: whose line it is, if it is one's.
+  void add(std::string_view line, const std::string& metric = {}) {
+    for (std::string& wrapped : wrap(one_line(line), page_columns, label_columns, lines_per_entry))
+      lines_.push_back({std::move(wrapped), metric});
   }
-  void add(std::string label, const std::string& text) {
+  void add_labelled(std::string label, const std::string& text, const std::string& metric = {}) {
     label.resize(std::max(label.size() + 1, label_columns), ' ');
-    add(label + text);
+    add(label + text, metric);
   }
-  /// The last line always stands; what does not fit before it is counted instead.
+  /// The last line always stands; what does not fit before it is counted instead, and its metrics are named.
   std::string text(const std::string& last) {
-    std::vector<std::string> kept = lines_;
-    if (kept.size() + 1 > page_lines) {
-      kept.resize(page_lines - 2);
-      kept.push_back(std::to_string(lines_.size() - kept.size()) + " more lines (ask with --metric NAME)");
-    }
+    std::size_t kept = lines_.size();
+    if (kept + 1 > page_lines) kept = page_lines - 2;
     std::string out;
-    for (const std::string& line : kept) out += line + "\n";
+    for (std::size_t i = 0; i < kept; ++i) out += lines_[i].text + "\n";
+    if (kept < lines_.size()) out += cut_to_width(left_out(kept), page_columns) + "\n";
     return out + cut_to_width(one_line(last), page_columns) + "\n";
   }
 
  private:
-  std::vector<std::string> lines_;
+  struct Line {
+    std::string text, metric;
+  };
+
+  std::string left_out(std::size_t from) const {
+    std::string names;
+    for (std::size_t i = from; i < lines_.size(); ++i)
+      if (const std::string& name = lines_[i].metric; !name.empty() && (i == from || name != lines_[i - 1].metric))
+        names += (names.empty() ? "" : ", ") + name;
+    return std::to_string(lines_.size() - from) + " more lines (--metric NAME): " + names;
+  }
+
+  std::vector<Line> lines_;
 };
 
 std::string joined(const std::vector<std::string>& texts, std::size_t most = 3) {
@@ -75,13 +86,13 @@ void add_input(Page& page, const Results& results) {
   first += ": " + counted(input.files.size(), "file") + " (" + joined(facts.formats) + "), " +
            gigabytes(static_cast<double>(facts.input_bytes));
   if (results.partial) first += "; ENDED EARLY, not all files were read";
-  page.add("input", first);
-  if (results.ranks.entries.empty()) return page.add("ranks", "none: no trace among the files");
-  page.add("ranks", ranks_line(results));
+  page.add_labelled("input", first);
+  if (results.ranks.entries.empty()) return page.add_labelled("ranks", "none: no trace among the files");
+  page.add_labelled("ranks", ranks_line(results));
   std::string machine = counted(static_cast<std::size_t>(facts.gpus_count), "GPU");
   if (!facts.gpu_names.empty()) machine += " (" + joined(facts.gpu_names) + ")";
   machine += " on " + counted(results.ranks.hosts.size(), "host") + " (hosts from: " + joined(facts.host_sources) + ")";
-  page.add("steps", steps_line(facts) + "; " + machine);
+  page.add_labelled("steps", steps_line(facts) + "; " + machine);
 }
 
 std::string severity_text(Severity severity, std::int64_t count) {
@@ -102,7 +113,7 @@ void add_warnings(Page& page, const Problems& problems) {
         codes.push_back(std::string(info(code).name) + " " + std::to_string(problems.count(code)));
     }
   }
-  if (line.empty()) return page.add("warnings", "none");
+  if (line.empty()) return page.add_labelled("warnings", "none");
   constexpr std::size_t room = page_columns - label_columns - std::string_view(" and 99 more").size();
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (line.size() + codes[i].size() + 2 > room) {
@@ -111,7 +122,7 @@ void add_warnings(Page& page, const Problems& problems) {
     }
     line += (i == 0 ? ": " : ", ") + codes[i];
   }
-  page.add("warnings", line);
+  page.add_labelled("warnings", line);
 }
 
 /// What card and traces say differently, one line each.
@@ -119,7 +130,7 @@ void add_disagreements(Page& page, const Problems& problems) {
   if (problems.count(Code::card_disagrees) == 0) return;
   for (const Problem& row : problems.rows())
     if (row.code == Code::card_disagrees)
-      page.add("card", (row.file.empty() ? "" : row.file + ": ") + row.detail);
+      page.add_labelled("card", (row.file.empty() ? "" : row.file + ": ") + row.detail);
 }
 
 std::string short_value(const MetricResult& metric) {
@@ -133,10 +144,10 @@ std::string short_value(const MetricResult& metric) {
 void add_section(Page& page, const Results& results, PageSection section) {
   for (const MetricResult& metric : results.metrics) {
     if (metric.info.section != section) continue;
-    for (const std::string& line : metric.report.page) page.add(line);
+    for (const std::string& line : metric.report.page) page.add(line, metric.info.name);
     const bool has_value = metric.report.status == Status::ok || metric.report.status == Status::partial;
     if (metric.report.page.empty() && has_value && !metric.report.headlines.empty())
-      page.add(metric.info.name, short_value(metric));
+      page.add_labelled(metric.info.name, short_value(metric), metric.info.name);
   }
 }
 
@@ -147,7 +158,7 @@ void add_absent(Page& page, const Results& results) {
     if (!metric.report.page.empty()) continue;
     names += (names.empty() ? "" : ", ") + metric.info.name;
   }
-  if (!names.empty()) page.add("no value", names + " (--metric NAME says why)");
+  if (!names.empty()) page.add_labelled("no value", names + " (--metric NAME says why)");
 }
 
 std::string value_text(const Headline& headline) {

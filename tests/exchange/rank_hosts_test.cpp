@@ -99,6 +99,12 @@ TEST(Hosts, HostMapCoversRanksWithoutATrace) {
   EXPECT_EQ(link(ranks, {0, 3}), LinkClass::unknown);
 }
 
+TEST(Hosts, ABlockNamesNoRankThatTheJobDoesNotHave) {
+  RankBuilder b = placed({0, 1, 2, 3}, 4, 8);
+  for (RankFacts& f : b.facts) f.world_size = 4;
+  EXPECT_THAT(b.resolve().hosts, ElementsAre("ranks 0-3"));
+}
+
 TEST(Hosts, ARankWithoutGpuEventsDoesNotSpoilTheBlocks) {
   RankBuilder b = placed({0, 1, 2, 3}, 4, 4);
   b.facts[2].devices.clear();

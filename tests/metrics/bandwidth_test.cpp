@@ -36,6 +36,12 @@ TEST(Bandwidth, MedianOverInstancesWithoutTheWaiting) {
   EXPECT_DOUBLE_EQ(real_at(result, 0, "median_share_of_peak_ratio"), 7.5e9 / 300e9);
 }
 
+TEST(Bandwidth, SmallMessagesShowTheirTimeOnThePage) {
+  SmallRun run = two_ranks("a");
+  const std::vector<std::string> page = run.result("bandwidth").report.page;
+  EXPECT_NE(page.at(0).find("all_gather intra 0.40 us (latency of 3.00 kB)"), std::string::npos) << page.at(0);
+}
+
 TEST(Bandwidth, HockneyFindsLatencyAndRate) {
   SmallRun run = two_ranks("a");
   const MetricResult result = run.result("bandwidth");

@@ -98,7 +98,7 @@ TEST(SummaryPage, StaysWithinSixtyLinesOfAHundredColumnsWithoutControls) {
   const std::vector<std::string> lines = lines_of(page);
   EXPECT_THAT(lines, SizeIs(60));
   for (const std::string& line : lines) EXPECT_LE(display_width(line), 100U) << line;
-  EXPECT_THAT(lines[58], HasSubstr("more lines"));
+  EXPECT_THAT(lines[58], HasSubstr("more lines (--metric NAME): sample_time"));
 }
 
 TEST(MetricDetails, ShowDefinitionStatusValuesAndDetails) {
