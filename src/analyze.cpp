@@ -6,6 +6,7 @@
 #include <chrono>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "core/bytes.hpp"
@@ -23,10 +24,14 @@ namespace ccl {
 namespace {
 
 /// Busy times of each device by kind, merged over its streams.
-std::vector<RankSegments> segments_of(const RankTrace& trace, const BusyTrace& busy) {
+std::vector<RankSegments> segments_of(const RankTrace& trace, std::vector<BusyLists> whole) {
   std::vector<RankSegments> all;
-  for (std::size_t d = 0; d < trace.devices.size(); ++d)
-    all.push_back({trace.devices[d], busy.whole[d].communication, busy.whole[d].compute, busy.whole[d].memory});
+  for (std::size_t d = 0; d < trace.devices.size(); ++d) {
+    for (Intervals* list : {&whole[d].communication, &whole[d].compute, &whole[d].memory})
+      if (list->size() < list->capacity() / 4 * 3) list->shrink_to_fit();
+    all.push_back({trace.devices[d], std::move(whole[d].communication), std::move(whole[d].compute),
+                   std::move(whole[d].memory)});
+  }
   return all;
 }
 
@@ -65,6 +70,7 @@ struct TraceUse {
   const LocalContext& any_trace;
   Metrics& metrics;
   LocalResults& local;
+  std::vector<std::vector<CollectiveRecord>>& records;  // by local trace number
   std::int32_t worker;
   bool keep_segments, keep_records, keep_chains, keep_events, mark_windows;
 
@@ -82,14 +88,9 @@ struct TraceUse {
     const auto number = static_cast<std::int32_t>(local.facts.size());
     local.facts.push_back(facts_of(trace, number));
     local.facts.back().worker = worker;
-    local.segments.push_back(keep_segments ? segments_of(trace, views.busy()) : std::vector<RankSegments>());
     local.chains.push_back(keep_chains ? chain_of(trace, any_trace.strings) : std::vector<ChainOp>());
     local.groups.push_back(trace.groups);
-    if (keep_records) {
-      const std::vector<CollectiveRecord> records = make_records(trace, number);
-      local.records.insert(local.records.end(), records.begin(), records.end());
-    }
-    local.first_record.push_back(local.records.size());
+    records.push_back(keep_records ? make_records(trace, number) : std::vector<CollectiveRecord>());
     if (keep_events) {
       const bool whole = config.window_start.empty() && config.window_end.empty();
       local.events.push_back(event_rows(trace, views.roles(context.workload), context.strings));
@@ -97,8 +98,21 @@ struct TraceUse {
                                     : stage_window(trace, config, context.classifier).time);
     }
     for (const auto& metric : metrics) metric->local(trace, context);
+    local.segments.push_back(keep_segments ? segments_of(trace, views.take_whole_busy()) : std::vector<RankSegments>());
   }
 };
+
+/// Of all traces in one list, made when their events are gone: a list that grew along would be copied again and again.
+void join_records(std::vector<std::vector<CollectiveRecord>> by_trace, LocalResults& local) {
+  std::size_t count = 0;
+  for (const auto& records : by_trace) count += records.size();
+  local.records.reserve(count);
+  for (auto& records : by_trace) {
+    local.records.insert(local.records.end(), records.begin(), records.end());
+    local.first_record.push_back(local.records.size());
+    records = {};
+  }
+}
 
 /// Readers by format, made when the first file of their format comes.
 class Readers {
@@ -174,9 +188,10 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   progress.total(static_cast<std::int64_t>(input.files.size()), total_bytes);
 
   const LocalContext context{config, input.workload, classifier, strings};
-  const TraceUse use{input, config, context, metrics, local, comm.worker(), segments, records, chains, events, windows};
+  std::vector<std::vector<CollectiveRecord>> records_by_trace;
+  const TraceUse use{input, config, context, metrics, local, records_by_trace, comm.worker(), segments, records, chains, events, windows};
   const ExecutionTraces execution_traces(input, options);
-  Readers readers;
+  std::optional<Readers> readers(std::in_place);
   options.communicators = &communicators;
   for (const OwnFile& own : own_files(input, comm.worker())) {
     const std::int32_t number = own.number;  // Clang 14 captures no structured bindings
@@ -198,7 +213,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
       progress.add_file();
       continue;
     }
-    TraceReader* reader = readers.of(file.format);
+    TraceReader* reader = readers->of(file.format);
     if (reader == nullptr) {
       if (speaks) problems.add(problem_of(Code::feature_off, file));
       continue;
@@ -218,6 +233,8 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
     timings.files.push_back({number, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()});
   }
   local.ended_early |= progress.stop_requested();
+  readers.reset();
+  join_records(std::move(records_by_trace), local);
   return local;
 }
 
@@ -270,8 +287,8 @@ std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ran
 void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const Comm& comm, Metrics& metrics) {
   const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, ranks, comm);
   std::vector<Metric::BatchKey> keys;
-  std::vector<CollectiveRecord> kept;
   std::vector<std::size_t> first_record{0};
+  std::size_t kept = 0;  // records, moved up in place
   for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {
     const std::int32_t row = row_of_trace[trace];
     Metric::BatchKey key;
@@ -285,21 +302,23 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
       const std::span<CollectiveRecord> own(local.records.data() + local.first_record[trace],
                                             local.first_record[trace + 1] - local.first_record[trace]);
       settle_records(own, row, entry, groups, !local.steps_seen.empty());
-      if (!local.events.empty()) settle_events(local.events[trace], row, entry.step_shift, kept.size());
-      kept.insert(kept.end(), own.begin(), own.end());
+      if (!local.events.empty()) settle_events(local.events[trace], row, entry.step_shift, kept);
+      if (kept != local.first_record[trace])
+        std::copy(own.begin(), own.end(), local.records.begin() + static_cast<std::ptrdiff_t>(kept));
+      kept += own.size();
     } else {
       local.segments[trace].clear();
       local.chains[trace] = {};
       if (!local.events.empty()) local.events[trace].clear();
     }
-    first_record.push_back(kept.size());
+    first_record.push_back(kept);
     keys.push_back(key);
   }
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    kept[i].worker = comm.worker();
-    kept[i].local = static_cast<std::uint32_t>(i);
+  local.records.resize(kept);
+  for (std::size_t i = 0; i < kept; ++i) {
+    local.records[i].worker = comm.worker();
+    local.records[i].local = static_cast<std::uint32_t>(i);
   }
-  local.records = std::move(kept);
   local.first_record = std::move(first_record);
   for (const auto& metric : metrics) metric->settle(keys);
 }

@@ -96,8 +96,12 @@ Budget budget(std::span<const Interval> communication, std::span<const Interval>
   out.overlap_ns = overlap_ns(communication, compute);
   out.exposed_ns = out.communication_ns - out.overlap_ns;
   out.compute_only_ns = out.compute_ns - out.overlap_ns;
-  const Intervals kernels = unite(communication, compute);
-  out.memory_only_ns = out.memory_ns - overlap_ns(memory, kernels);
+  // M ∩ (C ∪ K) by inclusion and exclusion: the union of the kernels would be another list of all of them.
+  std::int64_t under_both_ns = 0;
+  for_each_common(memory, communication,
+                  [&](const Interval& both) { under_both_ns += overlap_ns(std::span(&both, 1), compute); });
+  const std::int64_t under_kernels_ns = overlap_ns(memory, communication) + overlap_ns(memory, compute) - under_both_ns;
+  out.memory_only_ns = out.memory_ns - under_kernels_ns;
   out.busy_ns = out.compute_only_ns + out.overlap_ns + out.exposed_ns + out.memory_only_ns;
   out.idle_ns = out.window_ns - out.busy_ns;
   return out;

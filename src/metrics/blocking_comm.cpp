@@ -5,12 +5,42 @@
 // communication is blocking, where it is a copy the time under copies; the rest is dependency-stalled. Kineto has no
 // event edges, so the producer is the operation that ended last. Merge: keys are disjoint. Headline: blocking / period.
 #include <algorithm>
+#include <span>
 
 #include "metrics/pooled.hpp"
 #include "metrics/trace_views.hpp"
 
 namespace ccl {
 namespace {
+
+/// Event rows of each step and device, by start. 4 bytes an event.
+class StepRows {
+ public:
+  StepRows(const RankTrace& trace, std::size_t devices_count)
+      : devices_count_(devices_count), first_(trace.steps.size() * devices_count + 1) {
+    const std::vector<std::size_t> device_of_lane = device_rows(trace);
+    const EventTable& events = trace.events;
+    const auto at = [&](std::size_t i) {
+      return static_cast<std::size_t>(events.step[i]) * devices_count + device_of_lane[events.lane[i]];
+    };
+    for (std::size_t i = 0; i < events.size(); ++i)
+      if (events.step[i] >= 0) ++first_[at(i) + 1];
+    for (std::size_t s = 1; s < first_.size(); ++s) first_[s] += first_[s - 1];
+    rows_.resize(first_.back());
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+    for (std::size_t i = 0; i < events.size(); ++i)
+      if (events.step[i] >= 0) rows_[next[at(i)]++] = static_cast<std::uint32_t>(i);
+  }
+  std::span<const std::uint32_t> of(std::size_t step, std::size_t device) const {
+    const std::size_t at = step * devices_count_ + device;
+    return std::span(rows_).subspan(first_[at], first_[at + 1] - first_[at]);
+  }
+
+ private:
+  std::size_t devices_count_;
+  std::vector<std::size_t> first_;
+  std::vector<std::uint32_t> rows_;
+};
 
 struct BlockingComm {
   static MetricInfo info() {
@@ -57,13 +87,7 @@ struct BlockingComm {
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
     const BusyTrace& busy = context.views->busy();
-    std::vector<std::vector<std::size_t>> events_of(trace.steps.size() * busy.devices_count);
-    const std::vector<std::size_t> device_of_lane = device_rows(trace);
-    for (std::size_t i = 0; i < trace.events.size(); ++i)
-      if (trace.events.step[i] >= 0)
-        events_of[static_cast<std::size_t>(trace.events.step[i]) * busy.devices_count +
-                  device_of_lane[trace.events.lane[i]]]
-            .push_back(i);
+    const StepRows rows(trace, busy.devices_count);
     for (std::size_t s = 0; s < trace.steps.size(); ++s)
       for (std::size_t d = 0; d < busy.devices_count; ++d) {
         const DeviceWindow& window = trace.steps[s].devices[d];
@@ -72,7 +96,7 @@ struct BlockingComm {
         row.step.step = trace.steps[s].number;
         row.device = window.device;
         row.launches_known = trace.has_launches();
-        split(trace, events_of[s * busy.devices_count + d], busy.step(s, d),
+        split(trace, rows.of(s, d), busy.step(s, d),
               {window.gpu_start_ns - window.gap_ns, window.gpu_end_ns}, row);
         out.of<Row>().push_back(row);
       }
@@ -110,16 +134,16 @@ struct BlockingComm {
 
  private:
   // Stretches without compute within the period, one after the other; events come by start.
-  static void split(const RankTrace& trace, const std::vector<std::size_t>& own, const BusyLists& busy, Interval period,
+  static void split(const RankTrace& trace, std::span<const std::uint32_t> own, const BusyLists& busy, Interval period,
                     Row& row) {
     row.period_ns = period.length_ns();
     row.compute_ns = length_ns(busy.compute);
     const EventTable& events = trace.events;
-    std::vector<std::size_t> others;  // by end
-    for (const std::size_t event : own)
+    std::vector<std::uint32_t> others;  // by end
+    for (const std::uint32_t event : own)
       if (events.kind[event] != EventKind::compute) others.push_back(event);
     std::stable_sort(others.begin(), others.end(),
-                     [&](std::size_t a, std::size_t b) { return events.end_ns(a) < events.end_ns(b); });
+                     [&](std::uint32_t a, std::uint32_t b) { return events.end_ns(a) < events.end_ns(b); });
     std::size_t compute = 0, other = 0;  // next compute event at or after the stretch; others that end in it or before
     for (const Interval& stretch : subtract(std::vector<Interval>{period}, busy.compute)) {
       while (compute < own.size() && (events.kind[own[compute]] != EventKind::compute || events.dur_ns[own[compute]] == 0 ||

@@ -44,32 +44,76 @@ std::vector<std::size_t> device_rows(const RankTrace& trace) {
   return rows;
 }
 
-BusyTrace busy_lists(const RankTrace& trace) {
-  BusyTrace out;
-  out.devices_count = trace.devices.size();
-  out.steps.resize(trace.steps.size() * out.devices_count);
-  out.whole.resize(out.devices_count);
-  const std::vector<std::size_t> device_of_lane = device_rows(trace);
+namespace {
+
+using Counts = std::array<std::size_t, 3>;
+
+// Room for all at once, of which only what is used is touched: lists that double copy themselves to fresh memory.
+void make_room(std::vector<BusyLists>& lists, const std::vector<Counts>& counts) {
+  for (std::size_t at = 0; at < lists.size(); ++at)
+    for (std::size_t which = 0; which < 3; ++which) list_of(lists[at], which).reserve(counts[at][which]);
+}
+
+void clear(BusyLists& lists) {
+  for (std::size_t which = 0; which < 3; ++which) list_of(lists, which).clear();
+  lists.events_count = lists.sum_ns = {};
+  lists.window = {};
+}
+
+}  // namespace
+
+BusyTrace::BusyTrace(const RankTrace& trace)
+    : devices_count(trace.devices.size()), whole(devices_count), trace_(trace), device_of_lane_(device_rows(trace)),
+      rows_(trace.steps.size()) {
   const EventTable& events = trace.events;
-  // Room for all at once, of which only what is used is touched: lists that double copy themselves to fresh memory.
-  std::vector<std::array<std::size_t, 3>> in_step(out.steps.size()), in_file(out.devices_count);
+  std::vector<Counts> counts(devices_count);
   for (std::size_t i = 0; i < events.size(); ++i) {
-    const std::size_t device = device_of_lane[events.lane[i]], which = place_of(events.kind[i]);
-    ++in_file[device][which];
-    if (events.step[i] >= 0) ++in_step[static_cast<std::size_t>(events.step[i]) * out.devices_count + device][which];
-  }
-  for (std::size_t which = 0; which < 3; ++which) {
-    for (std::size_t at = 0; at < in_step.size(); ++at) list_of(out.steps[at], which).reserve(in_step[at][which]);
-    for (std::size_t at = 0; at < in_file.size(); ++at) list_of(out.whole[at], which).reserve(in_file[at][which]);
-  }
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const std::size_t device = device_of_lane[events.lane[i]];
-    const Interval event{events.start_ns[i], events.end_ns(i)};
-    add_event(out.whole[device], events.kind[i], event);
+    ++counts[device_of_lane_[events.lane[i]]][place_of(events.kind[i])];
     if (events.step[i] < 0) continue;
-    add_event(out.steps[static_cast<std::size_t>(events.step[i]) * out.devices_count + device], events.kind[i], event);
+    Rows& rows = rows_[static_cast<std::size_t>(events.step[i])];
+    if (rows.events_count++ == 0) rows.first = i;
+    rows.end = i + 1;
   }
-  return out;
+  make_room(whole, counts);
+  for (std::size_t i = 0; i < events.size(); ++i)
+    add_event(whole[device_of_lane_[events.lane[i]]], events.kind[i], {events.start_ns[i], events.end_ns(i)});
+  // Steps follow each other but for a few events, unless a trace is damaged; then one pass makes all of them.
+  std::size_t passed = 0;
+  for (const Rows& rows : rows_) passed += rows.end - rows.first;
+  all_at_once_ = passed > 4 * events.size();
+}
+
+const BusyLists& BusyTrace::step(std::size_t step_row, std::size_t device_row) const {
+  if (rows_[step_row].events_count == trace_.events.size()) return whole[device_row];
+  if (step_row < made_first_ || step_row >= made_first_ + made_count_)
+    all_at_once_ ? make_steps(0, rows_.size()) : make_steps(step_row, 1);
+  return made_[(step_row - made_first_) * devices_count + device_row];
+}
+
+void BusyTrace::make_steps(std::size_t first, std::size_t count) const {
+  const EventTable& events = trace_.events;
+  made_first_ = first;
+  made_count_ = count;
+  made_.resize(count * devices_count);
+  for (BusyLists& lists : made_) clear(lists);
+  std::size_t begin = events.size(), end = 0;
+  for (std::size_t s = first; s < first + count; ++s) {
+    if (rows_[s].events_count == 0) continue;
+    begin = std::min(begin, rows_[s].first);
+    end = std::max(end, rows_[s].end);
+  }
+  const auto for_each_event = [&](auto use) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto step = static_cast<std::size_t>(events.step[i]);  // outside every step: larger than any
+      if (step - first < count) use(i, (step - first) * devices_count + device_of_lane_[events.lane[i]]);
+    }
+  };
+  std::vector<Counts> counts(made_.size());
+  for_each_event([&](std::size_t i, std::size_t at) { ++counts[at][place_of(events.kind[i])]; });
+  make_room(made_, counts);
+  for_each_event([&](std::size_t i, std::size_t at) {
+    add_event(made_[at], events.kind[i], {events.start_ns[i], events.end_ns(i)});
+  });
 }
 
 void for_each_communication(const RankTrace& trace, const std::function<void(std::size_t, const Collective*)>& found) {

@@ -20,13 +20,29 @@ struct BusyLists {
   Budget whole_budget() const { return budget(communication, compute, memory, window); }
 };
 
-struct BusyTrace {
+/// The lists of the whole file, and those of one step at a time: no event stands in two lists for longer than needed.
+class BusyTrace {
+ public:
   std::size_t devices_count = 0;
-  std::vector<BusyLists> steps;  // [step row × devices_count + device row]
   std::vector<BusyLists> whole;  // [device row], events outside every step included
-  const BusyLists& step(std::size_t step_row, std::size_t device_row) const {
-    return steps[step_row * devices_count + device_row];
-  }
+
+  /// The trace must outlive it unchanged. One pass over the events, 16 bytes an event at most.
+  explicit BusyTrace(const RankTrace& trace);
+  /// Good until another step is asked for, which costs a pass over the rows of that step: ask in the order of steps.
+  const BusyLists& step(std::size_t step_row, std::size_t device_row) const;
+
+ private:
+  struct Rows {
+    std::size_t first = 0, end = 0, events_count = 0;
+  };
+  void make_steps(std::size_t first, std::size_t count) const;
+
+  const RankTrace& trace_;
+  std::vector<std::size_t> device_of_lane_;
+  std::vector<Rows> rows_;  // of each step
+  bool all_at_once_ = false;
+  mutable std::vector<BusyLists> made_;  // [(step row - first) × devices_count + device row]
+  mutable std::size_t made_first_ = 0, made_count_ = 0;
 };
 
 /// One device in one step that has GPU events there.
@@ -46,9 +62,6 @@ void for_each_step(const RankTrace& trace, const BusyTrace& busy, Use use) {
       if (const BusyLists& lists = busy.step(s, d); !lists.empty())
         use(StepBusy{trace.steps[s], trace.devices[d], trace.steps[s].devices[d], lists});
 }
-
-/// One pass over the events. Memory: ≤ 32 bytes per event while the result lives.
-BusyTrace busy_lists(const RankTrace& trace);
 
 /// First start to last end of the step's GPU events over all devices; {absent_ns, absent_ns} if it has none.
 Interval gpu_window(const Step& step);

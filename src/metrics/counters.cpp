@@ -70,9 +70,9 @@ std::vector<ColumnSpec<CounterRow>> CounterRow::columns(const Resolver& resolver
 
 void add_counters(const RankTrace& trace, StringTable& strings, std::vector<CounterRow>& out) {
   if (trace.counters.empty()) return;
-  const BusyTrace busy = busy_lists(trace);
-  for (std::size_t d = 0; d < trace.devices.size(); ++d)
-    for (std::size_t s = 0; s < trace.steps.size(); ++s) {
+  const BusyTrace busy(trace);
+  for (std::size_t s = 0; s < trace.steps.size(); ++s)
+    for (std::size_t d = 0; d < trace.devices.size(); ++d) {
       const DeviceWindow& window = trace.steps[s].devices[d];
       if (window.gpu_start_ns == absent_ns) continue;
       Inside communication(busy.step(s, d).communication), compute(busy.step(s, d).compute);

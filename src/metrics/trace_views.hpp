@@ -15,7 +15,14 @@ class TraceViews {
   /// The trace must not move or change while anything of it is used.
   TraceViews(const RankTrace& trace, const Classifier& classifier) : trace_(trace), classifier_(classifier) {}
 
-  const BusyTrace& busy() { return made(busy_, [&] { return busy_lists(trace_); }); }
+  const BusyTrace& busy() { return made(busy_, [&] { return BusyTrace(trace_); }); }
+  /// The lists of the whole file, for who outlives the trace; busy() and what else it made are gone.
+  std::vector<BusyLists> take_whole_busy() {
+    busy();
+    std::vector<BusyLists> whole = std::move(busy_->whole);
+    busy_.reset();
+    return whole;
+  }
   const LaunchContext& launches() { return made(launches_, [&] { return launch_context(trace_); }); }
   const SliceRules& rules() { return made(rules_, [&] { return SliceRules(trace_, classifier_); }); }
   const TracePhases& phases() { return made(phases_, [&] { return trace_phases(trace_, launches(), rules()); }); }

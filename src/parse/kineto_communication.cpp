@@ -75,7 +75,9 @@ void CommunicationRows::add_kernel(RankTrace& trace, std::uint32_t event, Collec
   }
   if (row.op == CollectiveOp::unknown) row.op = op_by_name;
   row.event = event;
-  trace.collectives.push_back(row);
+  std::vector<Collective>& all = trace.collectives;
+  if (all.size() == all.capacity()) all.reserve(all.size() + all.size() / 4 + 64);
+  all.push_back(row);
 }
 
 void CommunicationRows::add_record(RankTrace& trace, std::string_view text) {

@@ -106,21 +106,33 @@ void LaunchJoin::add_event(std::int64_t key, std::uint32_t row, EventTable& even
     if (launch->state == unused) launch->state = used;
     set_launch(events, row, launch->start_ns, launch->thread);
   } else {
+    if (waiting_.size() >= waiting_room_) settle_waiting(events);
     waiting_.push_back({key, row});
   }
 }
 
-void LaunchJoin::finish(EventTable& events) {
-  for (const Waiting& event : waiting_)
-    if (const Launch* launch = find(event.key); launch != nullptr)
-      set_launch(events, event.row, launch->start_ns, launch->thread);
+void LaunchJoin::settle_waiting(EventTable& events) {
+  std::size_t kept = 0;
+  for (const Waiting& event : waiting_) {
+    Launch* const launch = find(event.key);
+    if (launch == nullptr) {
+      waiting_[kept++] = event;
+      continue;
+    }
+    if (launch->state == unused) launch->state = used;
+    set_launch(events, event.row, launch->start_ns, launch->thread);
+  }
+  waiting_.resize(kept);
+  waiting_room_ = std::max(smallest_table, kept + kept / 4);
 }
+
+void LaunchJoin::finish(EventTable& events) { settle_waiting(events); }
 
 void LaunchJoin::clear() {
   ascending_.clear();
   slots_.clear();
   waiting_.clear();
-  ascending_room_ = found_at_ = filled_ = 0;
+  ascending_room_ = found_at_ = filled_ = waiting_room_ = 0;
 }
 
 }  // namespace ccl

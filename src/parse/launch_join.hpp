@@ -2,7 +2,8 @@
 // GPU events in file order. Out: launch_ns and launch_thread of the EventTable. Profilers number launches as they come,
 // so nearly all stand in one ascending list, searched from where the last event was found; those out of order are in an
 // open hash table, at most 3/4 full. Held: 24 bytes a launch whose event has not come yet, both growing by a quarter
-// (the table: as much again for the moment it grows); 16 bytes a GPU event whose launch has not come.
+// (the table: as much again for the moment it grows); 16 bytes a GPU event whose launch has not come, looked for again
+// whenever a quarter more of them wait, so that neither list holds what the other has.
 #pragma once
 #include <cstdint>
 
@@ -42,6 +43,7 @@ class LaunchJoin {
   void add_hashed(const Launch& launch);
   void make_room();
   void drop_used();
+  void settle_waiting(EventTable& events);
 
   Column<Launch> ascending_;        // by key, strictly
   std::size_t ascending_room_ = 0;  // launches until the used ones are dropped
@@ -49,6 +51,7 @@ class LaunchJoin {
   Column<Launch> slots_;            // open addressing
   std::size_t filled_ = 0;
   Column<Waiting> waiting_;
+  std::size_t waiting_room_ = 0;    // events until their launches are looked for again
 };
 
 }  // namespace ccl

@@ -93,6 +93,24 @@ TEST(LaunchJoin, LaunchesOfSeveralThreadsInAnyOrderAreFound) {
   EXPECT_GT(first_start.size(), 1000U);
 }
 
+TEST(LaunchJoin, EventsBeforeTheirLaunchesAreFoundInAnyNumber) {
+  EventTable events;
+  LaunchJoin join;
+  std::mt19937 random(11);
+  std::int64_t next_launch = 1;
+  for (std::int64_t key = 1; key <= 60000; ++key) {
+    join.add_event(key, add_row(events), events);
+    // Launches lag behind by up to 20 000 events and now and then catch up.
+    const std::int64_t until = random() % 1000 == 0 ? key : key - 20000;
+    for (; next_launch <= until; ++next_launch) join.add_launch(next_launch, 10 * next_launch, 3, false);
+  }
+  join.add_event(7, add_row(events), events);  // its launch is used and may be gone
+  for (; next_launch <= 60000; ++next_launch) join.add_launch(next_launch, 10 * next_launch, 3, false);
+  join.finish(events);
+  for (std::int64_t key = 1; key <= 60000; ++key)
+    ASSERT_EQ(events.launch_ns[static_cast<std::size_t>(key - 1)], 10 * key);
+}
+
 TEST(LaunchJoin, ZeroIsNoCorrelation) {
   EventTable events;
   LaunchJoin join;

@@ -1,0 +1,91 @@
+#include "metrics/busy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "support/trace_builder.hpp"
+
+namespace ccl::test {
+namespace {
+
+struct Expected {
+  Intervals communication, compute, memory;
+  std::array<std::int64_t, 3> events_count{};
+};
+
+/// Of the events that belong to a step (−1: of all events) on a device.
+Expected of_events(const RankTrace& trace, std::int32_t step, std::int32_t device) {
+  Expected out;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    if (trace.lanes[trace.events.lane[i]].device != device || (step >= 0 && trace.events.step[i] != step)) continue;
+    const EventKind kind = trace.events.kind[i];
+    const std::size_t which = kind == EventKind::communication ? 0 : kind == EventKind::compute ? 1 : 2;
+    Intervals& list = which == 0 ? out.communication : which == 1 ? out.compute : out.memory;
+    list.push_back({trace.events.start_ns[i], trace.events.end_ns(i)});
+    ++out.events_count[which];
+  }
+  for (Intervals* list : {&out.communication, &out.compute, &out.memory}) *list = merge_intervals(*list);
+  return out;
+}
+
+void expect_equal(const BusyLists& lists, const Expected& expected) {
+  EXPECT_EQ(lists.communication, expected.communication);
+  EXPECT_EQ(lists.compute, expected.compute);
+  EXPECT_EQ(lists.memory, expected.memory);
+  EXPECT_EQ(lists.events_count, expected.events_count);
+}
+
+/// Two devices, three kinds, four steps; an event is launched up to `late_ns` before it starts.
+RankTrace some_trace(std::mt19937& random, std::int64_t late_ns) {
+  const auto some = [&](std::int64_t most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most)); };
+  TraceBuilder builder;
+  builder.group("dp", "", {0, 1});
+  for (std::int64_t step = 0; step < 4; ++step) builder.step(step, 100 + step * 200, 300 + step * 200);
+  for (int i = 0; i < 60; ++i) {
+    const std::int64_t start_ns = some(1000), launch_ns = start_ns - some(late_ns);
+    builder.device(static_cast<std::int32_t>(some(2))).stream(some(3));
+    switch (some(3)) {
+      case 0: builder.kernel("k", start_ns, some(40), launch_ns); break;
+      case 1: builder.copy("c", 8, start_ns, some(40), launch_ns); break;
+      default: builder.collective(CollectiveOp::all_reduce, "dp", 8, start_ns, some(40), launch_ns); break;
+    }
+  }
+  return builder.build();
+}
+
+TEST(BusyTrace, ListsAreThoseOfTheEventsInAnyOrderOfAsking) {
+  std::mt19937 random(3);
+  for (const std::int64_t late_ns : {1, 50, 900}) {  // 900: the rows of every step reach over the whole file
+    for (int trial = 0; trial < 20; ++trial) {
+      const RankTrace trace = some_trace(random, late_ns);
+      const BusyTrace busy(trace);
+      ASSERT_EQ(busy.devices_count, 2U);
+      for (std::size_t d = 0; d < 2; ++d) {
+        expect_equal(busy.whole[d], of_events(trace, -1, trace.devices[d]));
+        for (const std::size_t s : {0U, 1U, 3U, 2U, 0U})
+          expect_equal(busy.step(s, d), of_events(trace, static_cast<std::int32_t>(s), trace.devices[d]));
+      }
+    }
+  }
+}
+
+TEST(BusyTrace, AStepOfAllEventsIsTheWholeFile) {
+  const RankTrace trace = TraceBuilder().kernel("a", 10, 5).kernel("b", 20, 5).build();
+  const BusyTrace busy(trace);
+  EXPECT_EQ(&busy.step(0, 0), &busy.whole[0]);
+  EXPECT_EQ(busy.step(0, 0).window, (Interval{10, 25}));
+}
+
+TEST(BusyTrace, StepsWithoutEventsAreEmpty) {
+  const RankTrace trace = TraceBuilder().step(1, 0, 10).step(2, 10, 20).step(3, 20, 30).kernel("a", 21, 5).kernel("b", 40, 5).build();
+  const BusyTrace busy(trace);
+  EXPECT_TRUE(busy.step(1, 0).empty());
+  EXPECT_FALSE(busy.step(2, 0).empty());
+  int seen = 0;
+  for_each_step(trace, busy, [&](const StepBusy& at) { seen += static_cast<int>(at.step.number); });
+  EXPECT_EQ(seen, 3);
+}
+
+}  // namespace
+}  // namespace ccl::test
