@@ -18,7 +18,7 @@ constexpr std::size_t lines_per_entry = 3;
 /// Lines of the page, each safe and within its width.
 class Page {
  public:
-  /// `metric`: whose line it is, if it is one's.
+  /// `metric`: what the line is called where there is no room for it; empty: it always has room.
   void add(std::string_view line, const std::string& metric = {}) {
     for (std::string& wrapped : wrap(one_line(line), page_columns, label_columns, lines_per_entry))
       lines_.push_back({std::move(wrapped), metric});
@@ -158,7 +158,7 @@ void add_absent(Page& page, const Results& results) {
     if (!metric.report.page.empty()) continue;
     names += (names.empty() ? "" : ", ") + metric.info.name;
   }
-  if (!names.empty()) page.add_labelled("no value", names + " (--metric NAME says why)");
+  if (!names.empty()) page.add_labelled("no value", names + " (--metric NAME says why)", "metrics without a value");
 }
 
 std::string value_text(const Headline& headline) {

@@ -50,6 +50,51 @@ TEST(BlockingComm, CommunicationAfterTheLastKernelBlocks) {
   EXPECT_EQ(value(run.result("blocking_comm"), "blocking_ns"), 150);
 }
 
+TEST(BlockingComm, ACopyBetweenTheGatherAndTheKernelHidesNoWaiting) {
+  SmallRun run;
+  run.add(TraceBuilder()
+              .rank(0)
+              .step(0, 0, 2000)
+              .group("dp", "", {0, 1})
+              .kernel("a", 0, 100, 0)
+              .kernel("b", 1000, 100, 5)
+              .copy("Memcpy", 8, 985, 10, 4)  // waits for the gather, in the stream of the kernel
+              .stream(8)
+              .collective(CollectiveOp::all_gather, "dp", 8, 400, 580, 3)
+              .collective(CollectiveOp::all_gather, "dp", 8, 150, 240, 2)  // in the way of the other
+              .stream(9)
+              .copy("Memcpy", 8, 990, 6, 7)  // launched after the kernel: not waited for
+              .build());
+  const MetricResult result = run.result("blocking_comm");
+  EXPECT_EQ(value(result, "blocking_ns"), 580 + 240);
+  EXPECT_EQ(value(result, "copying_ns"), 10);
+  EXPECT_EQ(value(result, "dependency_stalled_ns"), 900 - 580 - 240 - 10);
+}
+
+TEST(BlockingComm, AStretchGoesOnOverTheBorderOfSteps) {
+  SmallRun run;
+  run.add(TraceBuilder()
+              .rank(0)
+              .step(0, 0, 1000)
+              .group("dp", "", {0, 1})
+              .kernel("a", 0, 100, 0)
+              .stream(8)
+              .collective(CollectiveOp::all_gather, "dp", 8, 150, 200, 2)
+              .step(1, 1000, 2000)
+              .stream(7)
+              .kernel("b", 1200, 100, 1001)  // launched after a's end: the gather was not in its way
+              .stream(8)
+              .collective(CollectiveOp::all_gather, "dp", 8, 1250, 200, 1002)
+              .build());
+  const MetricResult result = run.result("blocking_comm");
+  EXPECT_EQ(value(result, "launch_starved_ns"), 250);
+  EXPECT_EQ(value(result, "starved_communication_ns"), 200);
+  EXPECT_EQ(value(result, "lead_in_ns"), 0);
+  EXPECT_EQ(value(result, "launch_starved_ns", 1), 850);
+  EXPECT_EQ(value(result, "lead_in_ns", 1), 850);
+  EXPECT_EQ(value(result, "blocking_ns", 1), 150);  // the last step: its end waits
+}
+
 TEST(BlockingComm, IdentitiesAreExact) {
   std::mt19937 random(7);
   const auto some = [&](std::int64_t most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most)); };
