@@ -71,13 +71,15 @@ KinetoScan::Progress KinetoScan::scan_outside() {
   while (at_ < window_.size() && (static_cast<unsigned char>(window_[at_]) <= ' ' || window_[at_] == ',')) ++at_;
   kept_ = at_;
   if (at_ == window_.size()) return Progress::starved;
-  const char c = window_[at_++];
+  const char c = window_[at_];
+  if (c != '[' && c != '{') return look_for_more_events();
+  ++at_;
   if (c == '[') {
     bare_list_ = true;
     behind_list_ = Place::outside;
     start_events(at_);
   } else {
-    place_ = c == '{' ? Place::root : Place::over;
+    place_ = Place::root;
   }
   kept_ = at_;
   return Progress::moved;
@@ -110,6 +112,7 @@ KinetoScan::Progress KinetoScan::scan_root() {
     return place_ == Place::over ? Progress::moved : Progress::starved;
   }
   const std::string_view key(begin + at_ + 1, static_cast<std::size_t>(close - begin) - at_ - 1);
+  if (key == "ph" && found_events()) return look_for_more_events();  // a member of an event
   return scan_value(key, at_, static_cast<std::size_t>(value - begin));
 }
 
@@ -129,7 +132,8 @@ KinetoScan::Progress KinetoScan::scan_value(std::string_view key, std::size_t ke
     const bool whole = behind != nullptr && (behind != end || at_end_);
     too_large = !whole && window_.size() - key_begin > largest_bytes_;
     if (!whole && !too_large && !at_end_) return Progress::starved;
-    if (whole) {
+    too_large = too_large || (whole && behind - window_.data() > static_cast<std::ptrdiff_t>(key_begin + largest_bytes_));
+    if (whole && !too_large) {
       const JsonValue value = [&] {
         const std::size_t size = static_cast<std::size_t>(behind - window_.data()) - at;
         const char c = window_[at];
@@ -142,7 +146,8 @@ KinetoScan::Progress KinetoScan::scan_value(std::string_view key, std::size_t ke
       return Progress::moved;
     }
   }
-  if (too_large) add_damage({offset(key_begin), offset(window_.size()), 1, true});
+  dropping_ = too_large;
+  open_damage_ = {offset(key_begin), 0, 1, true};
   place_ = Place::skipping;
   skip_depth_ = 0;
   skip_string_ = skip_escaped_ = skip_started_ = false;
@@ -166,6 +171,7 @@ KinetoScan::Progress KinetoScan::skip_value() {
     const bool closes = c == '}' || c == ']';
     const bool space = static_cast<unsigned char>(c) <= ' ';
     if (skip_depth_ == 0 && (closes || c == ',' || (space && skip_started_))) {
+      end_dropping(at_);
       place_ = Place::root;
       break;
     }
@@ -183,10 +189,7 @@ KinetoScan::Progress KinetoScan::skip_value() {
 }
 
 KinetoScan::Progress KinetoScan::search_events() {
-  if (found_list_) {
-    place_ = Place::over;
-    return Progress::moved;
-  }
+  if (found_list_) return look_for_more_events();
   constexpr std::string_view quoted = "\"traceEvents\"";
   constexpr std::size_t context = 64;
   for (std::size_t found = window_.find(quoted, at_); found != std::string_view::npos;
@@ -221,12 +224,14 @@ bool KinetoScan::swallows_events() {
   const bool last = at_end_ && at_ == window_.size();
   if (split_.depth == 0 || dropping_ || (open_bytes < suspicious_at_ && !last)) return false;
   suspicious_at_ = 2 * open_bytes;
-  return find_next_event(window_.substr(0, at_), split_.event_begin + 1, last).found != SalvageFound::more_text;
+  const SalvageFound found = find_next_event(window_.substr(0, at_), split_.event_begin + 1, last).found;
+  return found == SalvageFound::event || (last && found == SalvageFound::list_end);
 }
 
 KinetoScan::Progress KinetoScan::scan_events() {
+  std::size_t piece = piece_bytes;
   while (true) {
-    const std::size_t to = std::min(window_.size(), at_ + piece_bytes);
+    const std::size_t to = std::min(window_.size(), at_ + piece);
     const bool last = at_end_ && to == window_.size();
     const SplitResult found = split_lines(window_.data(), at_, to, last, split_, spans_.data(), spans_.size(), level_);
     const bool moved = found.position > at_;
@@ -243,7 +248,7 @@ KinetoScan::Progress KinetoScan::scan_events() {
     if (place_ != Place::events) return Progress::moved;
     if (found.stop == SplitStop::stray || found.stop == SplitStop::closed) {
       // closed: one brace too many, or the list ends without its bracket; no event is lost
-      start_salvage(open && !dropping_ ? split_.event_begin : kept_, found.stop == SplitStop::closed ? 0 : 1);
+      start_salvage(dropping_ ? at_ : open ? split_.event_begin : kept_, found.stop == SplitStop::closed ? 0 : 1);
       return Progress::moved;
     }
     if (found.stop == SplitStop::full) continue;
@@ -252,11 +257,12 @@ KinetoScan::Progress KinetoScan::scan_events() {
       return Progress::moved;
     }
     if (open && !dropping_ && at_ - split_.event_begin > largest_bytes_) {
-      add_damage({offset(split_.event_begin), offset(at_), 1, true});
+      open_damage_ = {offset(split_.event_begin), 0, 1, true};
       dropping_ = true;
     }
     if (dropping_) kept_ = at_;
-    if (!moved || at_ == window_.size()) return Progress::starved;
+    if (to == window_.size()) return Progress::starved;
+    piece = moved ? piece_bytes : 2 * piece;
   }
 }
 
@@ -265,11 +271,16 @@ void KinetoScan::take_spans(std::size_t count, bool& list_over) {
   for (std::size_t i = 0; i < count; ++i) {
     const EventSpan span = spans_[i];
     if (dropping_) {
-      dropping_ = false;
+      end_dropping(span.end);
       kept_ = span.end;
       continue;
     }
     if (!take_gap(span.begin, list_over)) return;
+    if (span.end - span.begin > largest_bytes_) {
+      add_damage({offset(span.begin), offset(span.end), 1, true});
+      kept_ = span.end;
+      continue;
+    }
     const std::string_view event = window_.substr(span.begin, span.end - span.begin);
     const bool roomy = event.size() > roomy_bytes && has_second_phase(event);
     const bool swallows = roomy && holds_whole_event(window_.substr(0, span.end), span.begin);
@@ -307,9 +318,25 @@ bool KinetoScan::take_gap(std::size_t end, bool& list_over) {
   return true;
 }
 
-void KinetoScan::start_salvage(std::size_t begin, std::int64_t count) {
-  place_ = Place::salvaging;
+/// Behind the list comes what does not belong there: it may have ended by a stray bracket.
+KinetoScan::Progress KinetoScan::look_for_more_events() {
+  place_ = found_events() ? Place::salvaging : Place::over;
+  open_damage_ = {offset(at_), offset(at_), 0, false};
+  kept_ = at_;
+  return Progress::moved;
+}
+
+/// What is too large ends at `end` of the window.
+void KinetoScan::end_dropping(std::size_t end) {
+  if (!dropping_) return;
   dropping_ = false;
+  open_damage_.end = offset(end);
+  add_damage(open_damage_);
+}
+
+void KinetoScan::start_salvage(std::size_t begin, std::int64_t count) {
+  end_dropping(begin);
+  place_ = Place::salvaging;
   open_damage_ = {offset(begin), offset(begin), count, false};
   at_ = kept_ = begin + 1;
 }
@@ -327,6 +354,7 @@ KinetoScan::Progress KinetoScan::salvage() {
     return Progress::starved;
   }
   open_damage_.end = offset(at_);
+  // Nothing was lost by a brace too many, but the text is not as it should be.
   if (found.found == SalvageFound::event && open_damage_.count == 0) open_damage_.count = 1;
   if (open_damage_.count > 0) add_damage(open_damage_);
   start_events(at_);
@@ -344,6 +372,7 @@ void KinetoScan::add_damage(const DamagedRange& range) {
 }
 
 void KinetoScan::end_of_text() {
+  end_dropping(window_.size());
   cut_ = place_ != Place::outside && place_ != Place::over && place_ != Place::searching;
   at_ = kept_ = window_.size();
 }

@@ -57,6 +57,8 @@ class KinetoScan {
   bool take_gap(std::size_t end, bool& list_over);
   void start_events(std::size_t at);
   bool swallows_events();
+  Progress look_for_more_events();
+  void end_dropping(std::size_t end);
   void start_salvage(std::size_t begin, std::int64_t count);
   void add_damage(const DamagedRange& range);
   void end_of_text();
@@ -80,12 +82,11 @@ class KinetoScan {
   SplitState split_;
   std::vector<EventSpan> spans_;
   std::size_t suspicious_at_ = 0;  // length of the open event that is next looked into
-  bool dropping_ = false;  // the open event is too large: its first part is gone
+  bool dropping_ = false;  // the open event or header value is too large: its first part is gone
   // skipping
   std::int32_t skip_depth_ = 0;
   bool skip_string_ = false, skip_escaped_ = false, skip_started_ = false;
-  // salvaging
-  DamagedRange open_damage_;
+  DamagedRange open_damage_;  // while salvaging or dropping
   std::vector<DamagedRange> damage_;
 };
 

@@ -35,15 +35,13 @@ CCL_AVX2 inline LineMasks masks_avx2(const char* at) {
   return {equal('"'), equal('\\'), equal('{'), equal('}'), equal('\n')};
 }
 
-constexpr char between[] = ",\n  {\n    \"";  // the end of one event and the beginning of the next
-constexpr std::size_t between_bytes = sizeof between - 1;
-constexpr std::size_t gap_bytes = 4;  // of it before the brace
+constexpr std::size_t between_bytes = line_border.size();
 
 inline bool is_between(const char* at) {
   std::uint64_t first = 0, wanted = 0;
   std::memcpy(&first, at, 8);
-  std::memcpy(&wanted, between, 8);
-  return first == wanted && at[8] == between[8] && at[9] == between[9] && at[10] == between[10];
+  std::memcpy(&wanted, line_border.data(), 8);
+  return first == wanted && at[8] == line_border[8] && at[9] == line_border[9] && at[10] == line_border[10];
 }
 
 /// An event from the brace that opens it, 64 bytes at a time.
@@ -51,9 +49,10 @@ struct OpenEvent {
   std::size_t begin = 0, at = 0;
   std::uint64_t odd_quotes = 0, backslashes = 0, feed_before = 0;
   std::int64_t depth = 0;
+  bool closed_before = false;  // by a brace that does not end it
 
   explicit OpenEvent(std::size_t from) : begin(from), at(from) {}
-  bool fits(std::size_t to) const { return at + 64 + between_bytes <= to; }
+  bool fits(std::size_t to) const { return at + 64 + between_bytes <= to && at - begin < longest_line_event_bytes; }
   /// True when the block holds the brace that ends the event; `at` is then behind it.
   __attribute__((always_inline)) bool add(const LineMasks& m) {
     const std::uint64_t ends = m.close & (m.feed << 3 | feed_before >> 61);
@@ -62,22 +61,40 @@ struct OpenEvent {
     feed_before = m.feed;
     backslashes |= m.backslash & upto;
     odd_quotes ^= m.quote & upto;
-    depth += __builtin_popcountll(m.open & upto) - __builtin_popcountll(m.close & upto);
+    const std::int64_t closed = __builtin_popcountll(m.close & upto), inner = closed - (ends == 0 ? 0 : 1);
+    if (__builtin_expect(inner > 0 && inner >= depth, 0)) look_inside(m, upto, inner);
+    depth += __builtin_popcountll(m.open & upto) - closed;
     at += static_cast<std::size_t>(bit) + 1;
     return ends != 0;
   }
-  bool whole() const { return depth == 0 && backslashes == 0 && __builtin_parityll(odd_quotes) == 0; }
+  /// So many braces close in the block before the end that the event may.
+  void look_inside(const LineMasks& m, std::uint64_t upto, std::int64_t inner) {
+    std::int64_t open = depth;
+    for (std::uint64_t braces = (m.open | m.close) & upto; inner > 0; braces &= braces - 1) {
+      const bool closes = (m.close & braces & (~braces + 1)) != 0;
+      open += closes ? -1 : 1;
+      inner -= closes ? 1 : 0;
+      closed_before = closed_before || open <= 0;
+    }
+  }
+  bool whole() const {
+    return depth == 0 && !closed_before && backslashes == 0 && __builtin_parityll(odd_quotes) == 0 &&
+           at - begin <= longest_line_event_bytes;
+  }
 };
 
 }  // namespace
 
 CCL_AVX2 std::size_t split_lines_avx2(const char* window, std::size_t from, std::size_t to, EventSpan* spans,
-                                      std::size_t capacity, std::size_t& count) {
+                                      std::size_t capacity, std::size_t& count, bool& refused) {
   while (count < capacity && from + between_bytes <= to && is_between(window + from)) {
-    OpenEvent event(from + gap_bytes);
+    OpenEvent event(from + line_gap_bytes);
     bool ended = false;
     while (!ended && event.fits(to)) ended = event.add(masks_avx2(window + event.at));
-    if (!ended || !event.whole() || !is_between(window + event.at)) break;
+    if (!ended || !event.whole() || !is_between(window + event.at)) {
+      refused = ended;
+      break;
+    }
     spans[count++] = {static_cast<std::uint32_t>(event.begin), static_cast<std::uint32_t>(event.at)};
     from = event.at;
   }
@@ -85,12 +102,15 @@ CCL_AVX2 std::size_t split_lines_avx2(const char* window, std::size_t from, std:
 }
 
 CCL_AVX512 std::size_t split_lines_avx512(const char* window, std::size_t from, std::size_t to, EventSpan* spans,
-                                          std::size_t capacity, std::size_t& count) {
+                                          std::size_t capacity, std::size_t& count, bool& refused) {
   while (count < capacity && from + between_bytes <= to && is_between(window + from)) {
-    OpenEvent event(from + gap_bytes);
+    OpenEvent event(from + line_gap_bytes);
     bool ended = false;
     while (!ended && event.fits(to)) ended = event.add(masks_avx512(window + event.at));
-    if (!ended || !event.whole() || !is_between(window + event.at)) break;
+    if (!ended || !event.whole() || !is_between(window + event.at)) {
+      refused = ended;
+      break;
+    }
     spans[count++] = {static_cast<std::uint32_t>(event.begin), static_cast<std::uint32_t>(event.at)};
     from = event.at;
   }

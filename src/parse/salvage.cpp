@@ -15,9 +15,12 @@ constexpr std::array<std::string_view, 18> root_keys{
     "trace_id", "record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops", "cupti_version",
     "cuda_runtime_version", "cuda_driver_version", "otherData", "systemTraceEvents", "traceEvents"};
 
-/// Offset of the last byte before `at` that is no white space; npos if there is none.
+constexpr std::size_t first_look_bytes = 4096;
+
+/// Offset of the last byte before `at` that is no white space; npos if there is none near.
 std::size_t last_before(std::string_view text, std::size_t at) {
-  while (at > 0) {
+  const std::size_t lowest = at - std::min(at, salvage_context_bytes);
+  while (at > lowest) {
     --at;
     if (static_cast<unsigned char>(text[at]) > ' ') return at;
   }
@@ -45,6 +48,20 @@ Answer key_follows(std::string_view text, std::size_t at, const std::array<std::
   return text[colon] == ':' ? Answer::yes : Answer::no;
 }
 
+/// Not behind ':', as args are, nor behind a quote, as text of a damaged name is; unless it stands there as Kineto lays
+/// out events, and nothing else.
+Answer starts_event(std::string_view text, std::size_t at) {
+  constexpr std::string_view laid_out = "{\n    \"";
+  const std::size_t before = last_before(text, at);
+  if (before != std::string_view::npos && text[before] != ',' && text[before] != '}') {
+    const std::string_view here = text.substr(at, laid_out.size());
+    if (!laid_out.starts_with(here)) return Answer::no;
+    if (here.size() < laid_out.size()) return Answer::unknown;
+  }
+  return key_follows(text, at + 1, event_keys);
+}
+
+/// The object at `at`, if it ends in the text: a whole event?
 Answer is_whole_event(std::string_view text, std::size_t at, bool at_end) {
   SplitState state;
   std::array<EventSpan, 64> spans;
@@ -65,11 +82,29 @@ Answer is_whole_event(std::string_view text, std::size_t at, bool at_end) {
   return Answer::unknown;
 }
 
-/// Not behind ':', as args are, nor behind a quote, as text of a damaged name is.
-Answer starts_event(std::string_view text, std::size_t at) {
-  const std::size_t before = last_before(text, at);
-  if (before != std::string_view::npos && text[before] != ',' && text[before] != '}') return Answer::no;
-  return key_follows(text, at + 1, event_keys);
+/// An event that does not end soon may have lost a brace and hold those behind it. Only so many are tried: hostile text
+/// has nothing but beginnings.
+bool holds_whole_event(std::string_view text, std::size_t begin) {
+  int tries = 16;
+  for (std::size_t at = text.find('{', begin + 1); at != std::string_view::npos && tries > 0; at = text.find('{', at + 1)) {
+    if (starts_event(text, at) != Answer::yes) continue;
+    const Answer answer = is_whole_event(text, at, true);
+    if (answer == Answer::yes) return true;
+    if (answer == Answer::unknown) --tries;
+  }
+  return false;
+}
+
+/// As is_whole_event, of an object of any length. The places where it is looked into do not depend on how much text
+/// there is.
+Answer is_lone_event(std::string_view text, std::size_t at, bool at_end) {
+  for (std::size_t bytes = first_look_bytes;; bytes *= 2) {
+    const bool all = bytes >= text.size() - at;
+    const Answer answer = is_whole_event(all ? text : text.substr(0, at + bytes), at, all && at_end);
+    if (answer != Answer::unknown || (all && !at_end)) return answer;
+    if (holds_whole_event(all ? text : text.substr(0, at + bytes), at)) return Answer::no;
+    if (all) return Answer::unknown;
+  }
 }
 
 /// A known key of the top level behind the bracket settles it. At the end of the text "]}" alone could as well close a
@@ -92,7 +127,7 @@ Salvage find_next_event(std::string_view window, std::size_t from, bool at_end) 
        at = window.find_first_of("{]", at + 1)) {
     Answer answer = window[at] == '{' ? starts_event(window, at) : ends_list(window, at, at_end);
     if (answer == Answer::yes && window[at] == '{') {
-      answer = is_whole_event(window, at, at_end);
+      answer = is_lone_event(window, at, at_end);
       if (answer == Answer::no) ++result.damaged_count;
     }
     if (answer == Answer::no) continue;
