@@ -2,12 +2,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/comm.hpp"
@@ -25,13 +27,34 @@ namespace {
 using namespace ccl;
 
 std::atomic<int> stop_signals{0};
-static_assert(std::atomic<int>::is_always_lock_free);
+std::atomic<bool> says_why{false};  // this process is the one that prints
+std::atomic<bool> on_terminal{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-void on_signal(int) {
-  if (stop_signals.fetch_add(1) > 0) _exit(static_cast<int>(ExitCode::ended_early));
+/// write(2) only: it is called from a signal handler.
+void say_ending(int signal) {
+  const std::string_view line =
+      signal == SIGUSR1  ? "ccl-analyze: ending early (SIGUSR1) results of what was read follow\n"
+      : signal == SIGINT ? "ccl-analyze: ending early (SIGINT) results of what was read follow; once more ends at once\n"
+                         : "ccl-analyze: ending early (SIGTERM) results of what was read follow if the launcher waits; with"
+                           " SIGUSR1 mpirun does\n";
+  constexpr std::string_view clear = "\r\x1b[K";
+  ssize_t done = 0;
+  if (on_terminal) done += write(STDERR_FILENO, clear.data(), clear.size());
+  done += write(STDERR_FILENO, line.data(), line.size());
+  static_cast<void>(done);  // there is nobody left to tell
 }
 
-void catch_signals() {
+void on_signal(int signal) {
+  const int error_number = errno;
+  if (stop_signals.fetch_add(1) > 0) _exit(static_cast<int>(ExitCode::ended_early));
+  if (says_why) say_ending(signal);
+  errno = error_number;
+}
+
+void catch_signals(const Launch& launch) {
+  says_why = launch.first_process;
+  on_terminal = isatty(STDERR_FILENO) != 0;
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, on_signal);
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit then is a failed write, which is reported as a full disk is
 }
@@ -181,9 +204,9 @@ int main(int argc, char** argv) {
   }
 
   try {
-    catch_signals();  // a batch system may send its warning while MPI starts
+    catch_signals(launch);  // a batch system may send its warning while MPI starts
     const Comm comm(argc, argv, launch.alone ? MpiStart::alone : MpiStart::needed);
-    catch_signals();  // MPI may have brought handlers of its own
+    catch_signals(launch);  // MPI may have brought handlers of its own
     return exit_status(serve(request, refused, launch, comm));
   } catch (const std::exception& error) {  // MPI would not start
     complain(error.what());

@@ -10,9 +10,13 @@ import unittest
 
 import h5py
 
-from traces import TIMEOUT_S, FieldTest, collective, kernel, trace
+from traces import FieldTest, collective, kernel, trace
 
 WORKERS = 3
+LONG = 20000  # events of a file that is still being read when something happens
+
+# Many times what a run takes: only a hang is to fail, also on a machine that has much else to do.
+PATIENCE_S = 240
 
 
 def traces(count=8, events=50):
@@ -29,7 +33,7 @@ class FaultsTest(FieldTest):
         """(exit code, lines of ccl-analyze on stderr, path of the output)"""
         output = output or os.path.join(self.folder, "out.h5")
         set_limit = (lambda: resource.setrlimit(*limit)) if limit else None
-        done = subprocess.run(self.command(folder, output, *options), capture_output=True, timeout=TIMEOUT_S,
+        done = subprocess.run(self.command(folder, output, *options), capture_output=True, timeout=PATIENCE_S,
                               preexec_fn=set_limit, env={**os.environ, **(environment or {})})
         lines = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.startswith("ccl-analyze:")]
         return done.returncode, lines, output
@@ -40,11 +44,27 @@ class FaultsTest(FieldTest):
         self.addCleanup(process.kill)
         return process
 
+    def ended(self, process):
+        """(exit code, lines of ccl-analyze on stderr)"""
+        errors = process.communicate(timeout=PATIENCE_S)[1].decode("utf-8", "replace")
+        return process.returncode, [line for line in errors.splitlines() if line.startswith("ccl-analyze:")]
+
+    def catches_signals(self, pid):
+        try:
+            with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as file:
+                caught = [line for line in file if line.startswith("SigCgt:")]
+        except OSError:
+            return True  # ended already
+        return bool(caught) and int(caught[0].split()[1], 16) >> (signal.SIGTERM - 1) & 1 == 1
+
     def workers_of(self, process):
-        for _ in range(200):
+        """The workers, once main has begun in each of them: before, a signal kills as anywhere else."""
+        until = time.monotonic() + PATIENCE_S
+        pids = []
+        while time.monotonic() < until and process.poll() is None:
             found = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout
             pids = [int(line.split()[0]) for line in found.splitlines() if "ccl-analyze" in line]
-            if len(pids) == WORKERS:
+            if len(pids) == WORKERS and all(self.catches_signals(pid) for pid in pids):
                 return pids
             time.sleep(0.02)
         self.fail("workers did not start")
@@ -64,66 +84,75 @@ class FaultsTest(FieldTest):
 
     def test_out_of_memory(self):
         big = trace(*[kernel("k%d" % i, 10 * i, 5) for i in range(100000)], rank=0)
-        whole = self.together(self.write(big), limit=(resource.RLIMIT_AS, (260 << 20, 260 << 20)))
-        self.assertEqual(whole[0], 1, whole)
-        self.assertFalse(os.path.exists(whole[2]))
+        code, lines, output = self.together(self.write(big), limit=(resource.RLIMIT_AS, (260 << 20, 260 << 20)))
+        self.assertEqual((code, len(lines)), (1, 1), lines)
+        self.assertIn("memory", lines[0])
+        self.assertFalse(os.path.exists(output))
 
     def test_one_worker_killed(self):
-        folder = self.write(traces(6, 60000))
+        folder = self.write(traces(6, LONG))
         output = os.path.join(self.folder, "killed.h5")
         process = self.started(folder, output)
         os.kill(self.workers_of(process)[1], signal.SIGKILL)
-        process.communicate(timeout=TIMEOUT_S)
-        self.assertNotEqual(process.returncode, 0)
+        code, lines = self.ended(process)
+        self.assertNotEqual(code, 0)
+        self.assertLessEqual(len(lines), 1)  # the launcher, which ends the others, says what happened
         self.assertFalse(os.path.exists(output))
 
-    def signalled(self, *numbers):
-        """(exit code or codes seen, output path): all workers get each of the signals soon after they started."""
+    def signalled(self, whom, *numbers):
+        """(exit code, lines, output path): the launcher or all workers get each of the signals while files are read."""
         output = os.path.join(self.folder, "signalled.h5")
-        process = self.started(self.write(traces(6, 60000)), output)
+        process = self.started(self.write(traces(6, LONG)), output)
         workers = self.workers_of(process)
-        time.sleep(0.3)  # before MPI_Init ends a signal kills, as anywhere else; either end is checked
         for number in numbers:
-            time.sleep(0.02)  # equal signals that wait together are one
-            for worker in workers:
+            time.sleep(0.3)  # equal signals that wait together are one
+            for pid in workers if whom == "workers" else [process.pid]:
                 try:
-                    os.kill(worker, number)
+                    os.kill(pid, number)
                 except ProcessLookupError:
                     pass
-        process.communicate(timeout=TIMEOUT_S)
-        return process.returncode, output
+        return (*self.ended(process), output)
 
-    def assert_honest(self, code, output):
+    def assert_honest(self, code, lines, output, partial=4):
         """When a signal arrives is not in a test's hands: what is left behind must fit the exit code."""
         if os.path.exists(output):
             with h5py.File(output, "r") as file:
-                self.assertEqual(file.attrs["completeness"], {0: "complete", 4: "partial"}[code])
+                self.assertIn((file.attrs["completeness"], code), (("complete", 0), ("partial", partial)))
         else:
             self.assertNotEqual(code, 0)
+        if code != 0:
+            self.assertEqual(len(lines), 1, lines)
+            self.assertIn("ending early (SIG", lines[0])
 
     def test_a_signal_ends_early_with_what_is_there(self):
-        self.assert_honest(*self.signalled(signal.SIGTERM))
+        self.assert_honest(*self.signalled("workers", signal.SIGTERM))
 
     def test_a_second_signal_ends_at_once(self):
-        self.assert_honest(*self.signalled(signal.SIGINT, signal.SIGINT))
+        self.assert_honest(*self.signalled("workers", signal.SIGINT, signal.SIGINT))
+
+    def test_the_launcher_ends_the_workers_early(self):
+        # Open MPI kills the workers one second later, whatever they are at, and ends with 1.
+        self.assert_honest(*self.signalled("launcher", signal.SIGTERM), partial=1)
+
+    def test_the_launcher_passes_a_signal_on(self):
+        self.assert_honest(*self.signalled("launcher", signal.SIGUSR1))
 
     def test_output_folder_removed_meanwhile(self):
-        folder = self.write(traces(6, 60000))
+        folder = self.write(traces(6, LONG))
         place = os.path.join(self.folder, "place")
         os.mkdir(place)
         process = self.started(folder, os.path.join(place, "out.h5"))
         self.workers_of(process)
         time.sleep(0.3)
         shutil.rmtree(place)
-        errors = process.communicate(timeout=TIMEOUT_S)[1].decode("utf-8", "replace")
-        lines = [line for line in errors.splitlines() if line.startswith("ccl-analyze:")]
+        code, lines = self.ended(process)
         # Before the check of the place it is a bad request, behind it a failure.
-        self.assertIn(process.returncode, (1, 2), errors)
-        self.assertEqual(len(lines), 1, errors)
+        self.assertIn(code, (1, 2), lines)
+        self.assertEqual(len(lines), 1, lines)
         self.assertFalse(os.path.exists(place))
 
     def test_files_that_shrink_grow_or_vanish_while_read(self):
-        folder = self.write(traces(6, 60000))
+        folder = self.write(traces(6, LONG))
         output = os.path.join(self.folder, "changing.h5")
         process = self.started(folder, output)
         self.workers_of(process)
@@ -132,16 +161,15 @@ class FaultsTest(FieldTest):
         os.remove(os.path.join(folder, "rank4.json"))
         with open(os.path.join(folder, "rank5.json"), "a", encoding="utf-8") as file:
             file.write("more")
-        process.communicate(timeout=TIMEOUT_S)
-        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.ended(process)[0], 0)
         with h5py.File(output, "r") as file:
             named = str(file["/warnings/rows"][:])
             rows = {row["rank"]: row for row in file["/ranks"][:]}
             kept = {row["rank"]: row["compute_count"] for row in file["/metrics/comm_comp_overlap/whole"][:]}
         for rank in (0, 1, 2, 5):
-            self.assertEqual((rows[rank]["status"], kept[rank]), (b"ok", 60000))
+            self.assertEqual((rows[rank]["status"], kept[rank]), (b"ok", LONG))
         for rank in (3, 4):
-            self.assertTrue(kept.get(rank) == 60000 or "rank%d.json" % rank in named)
+            self.assertTrue(kept.get(rank) == LONG or "rank%d.json" % rank in named)
 
     def test_a_full_disk(self):
         disk = os.path.join(self.folder, "disk")
