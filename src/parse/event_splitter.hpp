@@ -38,6 +38,8 @@ struct SplitResult {
   SplitStop stop = SplitStop::end;
   std::size_t position = 0;  // first byte that is not scanned
   std::size_t count = 0;     // spans written
+  // Of them, those of one run in Kineto's layout, each just behind ",\n  " and the one before (split_lines).
+  std::size_t lines_begin = 0, lines_end = 0;
 };
 
 /// Scans [from, to) of the window. Whole blocks of 64 bytes only, unless `last`: the rest waits for more text. All

@@ -40,4 +40,9 @@ std::size_t split_lines_avx2(const char* window, std::size_t from, std::size_t t
 std::size_t split_lines_avx512(const char* window, std::size_t from, std::size_t to, EventSpan* spans,
                                std::size_t capacity, std::size_t& count, bool& refused);
 
+/// How often "ph" begins in whole blocks from `at` on, as far as they fit before `end` with the three bytes behind; at
+/// moves on.
+int count_phases_avx2(const char*& at, const char* end);
+int count_phases_avx512(const char*& at, const char* end);
+
 }  // namespace ccl

@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 namespace ccl {
 namespace {
 
@@ -82,21 +78,6 @@ std::size_t utf8_length(std::string_view text) {
 }
 
 }  // namespace
-
-const char* find_pair(const char* at, const char* end, char first, char second) {
-#if defined(__SSE2__)
-  for (; end - at > 16; at += 16) {
-    const __m128i firsts = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const __m128i seconds = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 1));
-    const int hits = _mm_movemask_epi8(
-        _mm_and_si128(_mm_cmpeq_epi8(firsts, _mm_set1_epi8(first)), _mm_cmpeq_epi8(seconds, _mm_set1_epi8(second))));
-    if (hits != 0) return at + __builtin_ctz(static_cast<unsigned>(hits));
-  }
-#endif
-  for (; end - at > 1; ++at)
-    if (at[0] == first && at[1] == second) return at;
-  return end;
-}
 
 const char* container_end(const char* at, const char* end) {
   std::int64_t depth = 0;

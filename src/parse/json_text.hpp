@@ -42,8 +42,6 @@ inline const char* string_end(const char* at, const char* end) {
   }
   return end;
 }
-/// First place where the two bytes stand next to each other; end if there is none.
-const char* find_pair(const char* at, const char* end, char first, char second);
 /// Behind the object or array that starts at `at`; null if it is not complete.
 const char* container_end(const char* at, const char* end);
 

@@ -53,13 +53,8 @@ void read_shape(std::string_view key, std::string_view text, GpuArguments& out) 
   *to = parse_float(text);
 }
 
-}  // namespace
-
-GpuArguments read_gpu_arguments(std::string_view arguments, ArgumentNeeds needs) {
-  GpuArguments out;
-  if (arguments.empty()) return out;
-  bool has_correlation = false;
-  for (JsonWalk walk(arguments); walk.next();) {
+void walk_gpu_arguments(JsonWalk walk, const char* end, ArgumentNeeds needs, bool has_correlation, GpuArguments& out) {
+  while (walk.next()) {
     const std::string_view key = walk.key();
     const std::string_view text = walk.value().text;
     if (is(key, "stream")) {
@@ -80,12 +75,23 @@ GpuArguments read_gpu_arguments(std::string_view arguments, ArgumentNeeds needs)
       read_shape(key, text, out);
     }
     // Most kernels are compute, and no key that starts like `Collective name` comes behind their ids.
-    const char* const end = arguments.data() + arguments.size();
     if (needs == ArgumentNeeds::ids && has_correlation && out.has_stream && out.device >= 0 &&
         !has_key_with_c(walk.position(), end))
       break;
   }
+}
+
+}  // namespace
+
+GpuArguments read_gpu_arguments(std::string_view arguments, ArgumentNeeds needs) {
+  GpuArguments out;
+  if (!arguments.empty())
+    walk_gpu_arguments(JsonWalk(arguments), arguments.data() + arguments.size(), needs, false, out);
   return out;
+}
+
+void read_behind_ids(const char* at, const char* end, ArgumentNeeds needs, GpuArguments& out) {
+  if (needs == ArgumentNeeds::all || has_key_with_c(at, end)) walk_gpu_arguments(JsonWalk(at, end), end, needs, true, out);
 }
 
 LaunchArguments read_launch_arguments(std::string_view arguments) {

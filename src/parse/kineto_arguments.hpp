@@ -23,6 +23,8 @@ enum class ArgumentNeeds : std::uint8_t {
   all
 };
 GpuArguments read_gpu_arguments(std::string_view arguments, ArgumentNeeds needs);
+/// The same from behind the correlation on, where device and stream came before it.
+void read_behind_ids(const char* at, const char* end, ArgumentNeeds needs, GpuArguments& out);
 
 struct LaunchArguments {
   std::int64_t correlation = 0, external_id = -1;

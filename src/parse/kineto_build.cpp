@@ -50,12 +50,52 @@ KinetoBuilder::KinetoBuilder(const ReadOptions& options, KinetoMemory& memory)
 }
 
 bool KinetoBuilder::add(std::string_view text) {
-  if (const EventFate fate = filter_.glance(text); fate != EventFate::wanted) {
-    any_event_ = true;
-    trace_.events_count += fate == EventFate::counted ? 1 : 0;
-    return true;
+  const Glance glance = filter_.glance(text);
+  const char* const end = text.data() + text.size();
+  switch (glance.seen) {
+    case Glance::look: break;
+    case Glance::counted: ++trace_.events_count; [[fallthrough]];
+    case Glance::ignored: any_event_ = true; return true;
+    case Glance::kernel: if (add_usual_gpu(Category::kernel, glance.name, end)) return true; break;
+    case Glance::memory_copy: if (add_usual_gpu(Category::memory_copy, glance.name, end)) return true; break;
+    case Glance::memory_set: if (add_usual_gpu(Category::memory_set, glance.name, end)) return true; break;
+    case Glance::call: if (add_usual_call(glance.name, end)) return true; break;
   }
   return add_looked_at(text);
+}
+
+bool KinetoBuilder::add_usual_gpu(Category category, const char* name, const char* end) {
+  const char* behind = nullptr;
+  UsualEvent event;
+  KnownName* const known = names_.find_next(NameChain::gpu_events, name, end, behind);
+  if (known == nullptr || !usual_gpu_.read(behind, end, static_cast<std::uint64_t>(category), event)) return false;
+  any_event_ = true;
+  ++trace_.events_count;
+  GpuArguments arguments;
+  arguments.correlation = event.correlation;
+  arguments.external_id = event.external_id;
+  const bool all = category == Category::kernel ? wants_.kernel_shapes : wants_.memory_sizes;
+  read_behind_ids(event.behind_ids, event.arguments.data() + event.arguments.size(),
+                  all ? ArgumentNeeds::all : ArgumentNeeds::ids, arguments);
+  add_gpu_row(category, *known, event.start_ns, event.dur_ns, static_cast<std::uint16_t>(event.number), arguments,
+              event.arguments);
+  return true;
+}
+
+bool KinetoBuilder::add_usual_call(const char* name, const char* end) {
+  const char* behind = nullptr;
+  KnownName* const known = names_.find_next(NameChain::calls, name, end, behind);
+  if (known == nullptr) return false;
+  const KnownName& call = names_.call(*known);
+  if (wants_.runtime_calls && call.synchronises) return false;
+  UsualEvent event;
+  if (call.launches && !usual_calls_.read(behind, end, reinterpret_cast<std::uintptr_t>(known), event)) return false;
+  any_event_ = true;
+  ++trace_.events_count;
+  if (!call.launches) return true;
+  ++trace_.launches_count;
+  launches_.add_launch(event.correlation, event.start_ns, event.number, call.graph);
+  return true;
 }
 
 bool KinetoBuilder::add_looked_at(std::string_view text) {
@@ -162,32 +202,36 @@ void KinetoBuilder::add_memory_usage(const EventText& event) {
 }
 
 void KinetoBuilder::add_gpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
-  KnownName& name = names_.find(event.name);
-  const bool is_kernel = event.category == Category::kernel;
-  const KernelClass kernel = is_kernel ? names_.kernel(name) : KernelClass{};
-  const bool all = is_kernel ? wants_.kernel_shapes : wants_.memory_sizes;
+  const bool all = event.category == Category::kernel ? wants_.kernel_shapes : wants_.memory_sizes;
   const GpuArguments arguments = read_gpu_arguments(event.arguments, all ? ArgumentNeeds::all : ArgumentNeeds::ids);
-
-  const bool communicates = is_kernel && (kernel.kind == EventKind::communication || arguments.has_collective);
   std::int64_t device = arguments.device;
   if (device < 0 || device > INT16_MAX) device = parse_integer(event.process.text, 0);
   if (device < 0 || device > INT16_MAX) device = 0;  // a process number, not a GPU
   const std::int64_t stream = arguments.has_stream ? arguments.stream : first_number(event.thread.text);
+  const std::uint16_t on_lane = lane(static_cast<std::int32_t>(device), stream);
+  usual_gpu_.learn(event.arguments.data(), on_lane);
+  add_gpu_row(event.category, names_.find(event.name), start_ns, dur_ns, on_lane, arguments, event.arguments);
+}
 
+void KinetoBuilder::add_gpu_row(Category category, KnownName& name, std::int64_t start_ns, std::int64_t dur_ns,
+                                std::uint16_t on_lane, const GpuArguments& arguments, std::string_view text) {
+  const bool is_kernel = category == Category::kernel;
+  const KernelClass kernel = is_kernel ? names_.kernel(name) : KernelClass{};
+  const bool communicates = is_kernel && (kernel.kind == EventKind::communication || arguments.has_collective);
   EventTable& events = trace_.events;
   const auto row = static_cast<std::uint32_t>(events.size());
   events.start_ns.push_back(start_ns);
   events.dur_ns.push_back(dur_ns);
   events.name.push_back(names_.index(name));
-  events.lane.push_back(lane(static_cast<std::int32_t>(device), stream));
-  events.kind.push_back(kind_of(event.category, communicates));
+  events.lane.push_back(on_lane);
+  events.kind.push_back(kind_of(category, communicates));
   events.step.push_back(-1);
   events.correlation.push_back(arguments.correlation);
   events.launch_ns.push_back(absent_ns);
   events.launch_thread.push_back(0);
   launches_.add_event(join_key(arguments.correlation, arguments.external_id), row, events);
 
-  if (communicates) communication_.add_kernel(trace_, row, kernel.op, event.arguments, arguments.external_id);
+  if (communicates) communication_.add_kernel(trace_, row, kernel.op, text, arguments.external_id);
   if (!is_kernel && wants_.memory_sizes)
     trace_.memory_operations.push_back({row, std::max<std::int64_t>(arguments.bytes, -1)});
   if (is_kernel && wants_.kernel_shapes && arguments.has_shape)
@@ -201,7 +245,9 @@ void KinetoBuilder::add_runtime(const EventText& event, std::int64_t start_ns, s
     const std::int64_t key = join_key(arguments.correlation, arguments.external_id);
     if (key != 0) {
       ++trace_.launches_count;
-      launches_.add_launch(key, start_ns, thread(event), call.graph);
+      const std::uint32_t on_thread = thread(event);
+      usual_calls_.learn(event.arguments.data(), on_thread);
+      launches_.add_launch(key, start_ns, on_thread, call.graph);
     }
   }
   if (wants_.runtime_calls && call.synchronises) add_slice(SliceKind::runtime, event, start_ns, dur_ns);

@@ -13,6 +13,7 @@
 #include "parse/kineto_communication.hpp"
 #include "parse/kineto_event.hpp"
 #include "parse/kineto_header.hpp"
+#include "parse/kineto_usual.hpp"
 #include "parse/launch_join.hpp"
 #include "parse/name_cache.hpp"
 #include "parse/trace_reader.hpp"
@@ -39,6 +40,9 @@ class KinetoBuilder {
 
  private:
   bool add_looked_at(std::string_view text);
+  /// False: the general reader must look.
+  bool add_usual_gpu(Category category, const char* name, const char* end);
+  bool add_usual_call(const char* name, const char* end);
   /// An event with its times in ns.
   void add_complete(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
   void add_timed(const EventText& event);
@@ -46,6 +50,9 @@ class KinetoBuilder {
   void add_end(const EventText& event);
   void add_memory_usage(const EventText& event);
   void add_gpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
+  /// Of a known name and lane.
+  void add_gpu_row(Category category, KnownName& name, std::int64_t start_ns, std::int64_t dur_ns, std::uint16_t on_lane,
+                   const GpuArguments& arguments, std::string_view text);
   void add_runtime(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
   void add_cpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
   void add_slice(SliceKind kind, const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
@@ -62,6 +69,7 @@ class KinetoBuilder {
   NameCache names_;
   EventFilter filter_;
   CommunicationRows communication_;
+  UsualEvents usual_gpu_{UsualKind::gpu_event}, usual_calls_{UsualKind::launch};
 
   std::map<std::pair<std::int32_t, std::int64_t>, std::uint16_t> lanes_;
   Lane last_lane_;

@@ -27,6 +27,17 @@ enum class EventFate : std::uint8_t {
   damaged     // not JSON
 };
 
+/// What the first bytes of an event tell of it.
+struct Glance {
+  enum Seen : std::uint8_t {
+    look,  // nothing: read() must look
+    counted, ignored,
+    kernel, memory_copy, memory_set, call  // complete, with its name at `name`
+  };
+  Seen seen = look;
+  const char* name = nullptr;
+};
+
 struct EventText {
   char phase = 0;  // X, B, E or i when wanted; 0 unknown
   Category category = Category::none;
@@ -45,9 +56,8 @@ class EventFilter {
 
   /// text = one object, '{' to '}'. event: as constructed.
   EventFate read(std::string_view text, EventText& event) const;
-  /// The same for the bulk of a trace, told by comparing a few words of its first bytes: counted, ignored, or wanted
-  /// if read() must look.
-  EventFate glance(std::string_view text) const;
+  /// The same for the bulk of a trace, told by comparing a few words of its first bytes.
+  Glance glance(std::string_view text) const;
   /// From now on operators with an autograd sequence number are wanted too, whatever their name: a backward has begun,
   /// and in a backward only recomputed operators have one.
   void want_sequence_numbers() { sequence_numbers_ = wants_.cpu_ops; }
@@ -63,9 +73,9 @@ class EventFilter {
   bool sequence_numbers_ = false;
 };
 
-inline EventFate EventFilter::glance(std::string_view text) const {
+inline Glance EventFilter::glance(std::string_view text) const {
   constexpr std::size_t seen = 96;
-  if (text.size() < seen) return EventFate::wanted;
+  if (text.size() < seen) return {};
   const char* at = text.data() + 1;
   while (static_cast<unsigned char>(*at) <= ' ' && at < text.data() + 16) ++at;
   const auto word = [&at](std::size_t offset) {
@@ -80,27 +90,46 @@ inline EventFate EventFilter::glance(std::string_view text) const {
   };
   // "ph": "X", "cat": "cpu_op", "name": "…
   // 0       8       16 19       28      37
-  if constexpr (std::endian::native == std::endian::big) return EventFate::wanted;
+  if constexpr (std::endian::native == std::endian::big) return {};
   const std::uint64_t first = word(0);
   if (first != letters("\"ph\": \"X")) {
     const char phase = at[7];
     constexpr std::uint64_t seven = ~std::uint64_t{0} >> 8;
     const bool is_phase = (first & seven) == (letters("\"ph\": \"X") & seven) && at[8] == '"';
     const bool instant = phase == 'i' && wants_.memory_usage;
-    return is_phase && phase != 'B' && phase != 'E' && !instant ? EventFate::ignored : EventFate::wanted;
+    return {is_phase && phase != 'B' && phase != 'E' && !instant ? Glance::ignored : Glance::look};
   }
-  if (word(8) != letters("\", \"cat\"") || at[16] != ':' || at[17] != ' ' || at[18] != '"') return EventFate::wanted;
-  const std::uint64_t category = word(19);
-  if (category == letters("cpu_op\",")) {
-    if (wants_.cpu_ops || word(28) != letters("\"name\": ") || at[36] != '"') return EventFate::wanted;
-    const std::uint64_t name = word(37);
+  if (word(8) != letters("\", \"cat\"") || at[16] != ':' || at[17] != ' ' || at[18] != '"') return {};
+  // `end`: where the category closes; the name begins 12 bytes behind.
+  const auto named = [&](Glance::Seen kind, std::size_t end) {
+    const bool usual = word(end) == letters("\", \"name") && word(end + 4) == letters("name\": \"");
+    return usual ? Glance{kind, at + end + 12} : Glance{};
+  };
+  const auto special = [&](std::size_t end) {
+    const std::uint64_t name = word(end + 12);
     constexpr std::uint64_t five = ~std::uint64_t{0} >> 24;
-    const bool special = name == letters("record_p") || name == letters("Profiler") ||
-                         (name & five) == (letters("nccl:   ") & five);
-    return special ? EventFate::wanted : EventFate::counted;
+    return name == letters("record_p") || name == letters("Profiler") ||
+           (name & five) == (letters("nccl:   ") & five);
+  };
+  switch (word(19)) {
+    case letters("cpu_op\","):
+      if (wants_.cpu_ops || named(Glance::counted, 25).seen == Glance::look || special(25)) return {};
+      return {Glance::counted};
+    case letters("python_f"): return {wants_.python ? Glance::look : Glance::counted};
+    case letters("kernel\","): return named(Glance::kernel, 25);
+    case letters("cuda_run"): return word(23) == letters("_runtime") ? named(Glance::call, 31) : Glance{};
+    case letters("cuda_dri"): return word(22) == letters("a_driver") ? named(Glance::call, 30) : Glance{};
+    case letters("gpu_memc"): return at[27] == 'p' && at[28] == 'y' ? named(Glance::memory_copy, 29) : Glance{};
+    case letters("gpu_mems"): return at[27] == 'e' && at[28] == 't' ? named(Glance::memory_set, 29) : Glance{};
+    case letters("gpu_user"):
+      return {word(27) == letters("_annotat") && word(31) == letters("otation\"") ? Glance::counted : Glance::look};
+    case letters("user_ann"):
+      if (wants_.annotations || word(27) != letters("otation\"") || named(Glance::counted, 34).seen == Glance::look ||
+          special(34))
+        return {};
+      return {Glance::counted};
+    default: return {};
   }
-  if (category == letters("python_f")) return wants_.python ? EventFate::wanted : EventFate::counted;
-  return EventFate::wanted;
 }
 
 }  // namespace ccl

@@ -17,16 +17,9 @@ constexpr std::size_t most_damage_rows = 200;
 constexpr std::size_t suspicious_bytes = std::size_t{64} << 10;
 // So may a complete one with a second "ph"; shorter ones hold no other event.
 constexpr std::size_t roomy_bytes = 512;
+constexpr std::size_t gap_bytes = 4;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view events_key = "traceEvents";
-
-bool has_second_phase(std::string_view event) {
-  const char* const end = event.data() + event.size();
-  int phases = 0;
-  for (const char* at = find_pair(event.data(), end, '"', 'p'); at != end; at = find_pair(at + 1, end, '"', 'p'))
-    if (end - at >= 4 && at[2] == 'h' && at[3] == '"' && ++phases == 2) return true;
-  return false;
-}
 
 bool holds_whole_event(std::string_view text, std::size_t begin) {
   return find_next_event(text, begin + 1, true).found == SalvageFound::event;
@@ -237,7 +230,7 @@ KinetoScan::Progress KinetoScan::scan_events() {
     const bool moved = found.position > at_;
     at_ = found.position;
     bool list_over = false;
-    take_spans(found.count, list_over);
+    take_spans(found, list_over);
     const bool open = split_.depth > 0;
     const std::size_t gap_end = open ? split_.event_begin : at_;
     if (!list_over && place_ == Place::events && !dropping_) take_gap(gap_end, list_over);
@@ -266,23 +259,24 @@ KinetoScan::Progress KinetoScan::scan_events() {
   }
 }
 
-void KinetoScan::take_spans(std::size_t count, bool& list_over) {
-  if (count > 0) suspicious_at_ = suspicious_bytes;
-  for (std::size_t i = 0; i < count; ++i) {
+void KinetoScan::take_spans(const SplitResult& found, bool& list_over) {
+  if (found.count > 0) suspicious_at_ = suspicious_bytes;
+  for (std::size_t i = 0; i < found.count; ++i) {
     const EventSpan span = spans_[i];
     if (dropping_) {
       end_dropping(span.end);
       kept_ = span.end;
       continue;
     }
-    if (!take_gap(span.begin, list_over)) return;
+    const bool in_lines = i >= found.lines_begin && i < found.lines_end && span.begin == kept_ + gap_bytes;
+    if (!in_lines && !take_gap(span.begin, list_over)) return;
     if (span.end - span.begin > largest_bytes_) {
       add_damage({offset(span.begin), offset(span.end), 1, true});
       kept_ = span.end;
       continue;
     }
     const std::string_view event = window_.substr(span.begin, span.end - span.begin);
-    const bool roomy = event.size() > roomy_bytes && has_second_phase(event);
+    const bool roomy = event.size() > roomy_bytes && has_second_phase(event, level_);
     const bool swallows = roomy && holds_whole_event(window_.substr(0, span.end), span.begin);
     if (swallows || !builder_.add(event)) {
       if (swallows || holds_whole_event(window_.substr(0, span.end), span.begin)) return start_salvage(span.begin, 1);
@@ -295,7 +289,7 @@ void KinetoScan::take_spans(std::size_t count, bool& list_over) {
 /// What stands between the last event and `end`: commas and space, null, the end of the list, or damage. False if the
 /// scan can not simply go on at `end`; then at_ and place_ say where.
 bool KinetoScan::take_gap(std::size_t end, bool& list_over) {
-  if (end - kept_ == 4 && std::memcmp(window_.data() + kept_, ",\n  ", 4) == 0) {  // as Kineto writes it
+  if (end - kept_ == gap_bytes && std::memcmp(window_.data() + kept_, ",\n  ", gap_bytes) == 0) {  // as Kineto writes it
     kept_ = end;
     return true;
   }

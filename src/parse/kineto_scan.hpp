@@ -53,7 +53,7 @@ class KinetoScan {
   Progress search_events();
   Progress scan_events();
   Progress salvage();
-  void take_spans(std::size_t count, bool& list_over);
+  void take_spans(const SplitResult& found, bool& list_over);
   bool take_gap(std::size_t end, bool& list_over);
   void start_events(std::size_t at);
   bool swallows_events();

@@ -114,6 +114,10 @@ SplitResult split_lines(const char* window, std::size_t from, std::size_t to, bo
         state = {};
         slow_bytes = first_slow_bytes;
       }
+      if (result.count - before > result.lines_end - result.lines_begin) {
+        result.lines_begin = before;
+        result.lines_end = result.count;
+      }
       if (fit == Fit::more_text) return result;
       slow.gap = position;
       slow.refused = position + line_gap_bytes;
@@ -148,6 +152,21 @@ SplitResult split_lines(const char* window, std::size_t from, std::size_t to, bo
     }
     if (slow_end == to) return result;
   }
+}
+
+bool has_second_phase(std::string_view text, SplitLevel level) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  int phases = 0;
+#if defined(CCL_SPLIT_X86)
+  if (level == SplitLevel::avx512) phases = count_phases_avx512(at, end);
+  if (level == SplitLevel::avx2) phases = count_phases_avx2(at, end);
+#else
+  static_cast<void>(level);
+#endif
+  for (; phases < 2 && end - at >= 4; ++at)
+    if (std::memcmp(at, "\"ph\"", 4) == 0) ++phases;
+  return phases >= 2;
 }
 
 }  // namespace ccl

@@ -2,6 +2,8 @@
 // text, as split_events takes it. Out: the spans that split_events finds, at about half its cost, as far as the layout
 // goes; what is laid out otherwise, has escapes, or whose quotes and braces do not pair off is left to split_events.
 #pragma once
+#include <string_view>
+
 #include "parse/event_splitter.hpp"
 
 namespace ccl {
@@ -11,5 +13,8 @@ namespace ccl {
 /// more text is needed to tell, the scan stops before the event, and may not move at all.
 SplitResult split_lines(const char* window, std::size_t from, std::size_t to, bool last, SplitState& state,
                         EventSpan* spans, std::size_t capacity, SplitLevel level);
+
+/// Whether "ph" stands in the text more than once.
+bool has_second_phase(std::string_view text, SplitLevel level);
 
 }  // namespace ccl

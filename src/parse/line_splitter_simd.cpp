@@ -117,5 +117,31 @@ CCL_AVX512 std::size_t split_lines_avx512(const char* window, std::size_t from, 
   return from;
 }
 
+CCL_AVX2 int count_phases_avx2(const char*& at, const char* end) {
+  int count = 0;
+  for (; end - at >= 32 + 3; at += 32) {
+    const auto equal = [&](int behind, char c) CCL_AVX2 {
+      return _mm256_cmpeq_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + behind)), _mm256_set1_epi8(c));
+    };
+    const __m256i front = _mm256_and_si256(equal(0, '"'), equal(1, 'p'));
+    if (_mm256_testz_si256(front, front) != 0) continue;
+    const __m256i whole = _mm256_and_si256(front, _mm256_and_si256(equal(2, 'h'), equal(3, '"')));
+    count += __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(whole)));
+  }
+  return count;
+}
+
+CCL_AVX512 int count_phases_avx512(const char*& at, const char* end) {
+  int count = 0;
+  for (; end - at >= 64 + 3; at += 64) {
+    const auto equal = [&](__mmask64 among, int behind, char c) CCL_AVX512 {
+      return _mm512_mask_cmpeq_epi8_mask(among, _mm512_loadu_si512(at + behind), _mm512_set1_epi8(c));
+    };
+    const __mmask64 front = equal(equal(~__mmask64{0}, 0, '"'), 1, 'p');
+    if (front != 0) count += __builtin_popcountll(equal(equal(front, 2, 'h'), 3, '"'));
+  }
+  return count;
+}
+
 }  // namespace ccl
 #endif

@@ -50,6 +50,7 @@ bool never_launches(std::string_view name) {
 }  // namespace
 
 void NameCache::clear() {
+  last_of_chain_ = {};
   last_ = nullptr;
   names_.clear();
   hashes_.clear();
@@ -67,6 +68,22 @@ KnownName& NameCache::find(std::string_view raw) {
   if (last_ != nullptr && last_->raw == raw) return *last_;
   last_ = &look_up(raw);
   return *last_;
+}
+
+KnownName* NameCache::find_next(NameChain chain, const char* at, const char* end, const char*& behind) {
+  KnownName*& last = last_of_chain_[static_cast<std::size_t>(chain)];
+  if (last != nullptr && last->next != nullptr) {
+    const std::string& expected = last->next->raw;
+    behind = at + expected.size();
+    if (end - at > static_cast<std::ptrdiff_t>(expected.size()) && *behind == '"' &&
+        std::memcmp(at, expected.data(), expected.size()) == 0)
+      return last = last->next;
+  }
+  behind = string_end(at, end);
+  if (behind == end) return nullptr;
+  KnownName& found = look_up({at, static_cast<std::size_t>(behind - at)});
+  if (last != nullptr) last->next = &found;  // null where looking it up has dropped all names
+  return last = &found;
 }
 
 KnownName& NameCache::look_up(std::string_view raw) {

@@ -2,6 +2,7 @@
 // kernel, whether it launches work. Each is worked out once per distinct name. A look-up compares bytes and hashes
 // only a few of them, since names of kernels are hundreds of bytes long and repeat a million times.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -20,7 +21,11 @@ struct KnownName {
   bool classified = false, asked_slice = false, asked_call = false;
   bool keeps_slice = false, launches = false, graph = false, synchronises = false;
   KernelClass kernel;
+  KnownName* next = nullptr;  // what followed it last time
 };
+
+/// Names of GPU events and of calls come in their own order each.
+enum class NameChain : std::uint8_t { gpu_events, calls };
 
 class NameCache {
  public:
@@ -29,6 +34,9 @@ class NameCache {
   }
   /// Good until the next find().
   KnownName& find(std::string_view raw);
+  /// The name that begins at `at`; behind: its closing quote. Programs repeat themselves, so the name that followed the
+  /// last of the chain before is compared first, without looking where this one ends. Null if none ends before `end`.
+  KnownName* find_next(NameChain chain, const char* at, const char* end, const char*& behind);
   std::uint32_t index(KnownName& name);
   const KernelClass& kernel(KnownName& name);
   bool keeps_slice(KnownName& name);
@@ -43,6 +51,7 @@ class NameCache {
 
   const Classifier& classifier_;
   StringTable& strings_;
+  std::array<KnownName*, 2> last_of_chain_{};
   KnownName* last_ = nullptr;  // found; the same name is often asked for several times in a row
   std::deque<KnownName> names_;
   std::vector<std::uint64_t> hashes_;
