@@ -55,26 +55,38 @@ struct OpenEvent {
   bool fits(std::size_t to) const { return at + 64 + between_bytes <= to && at - begin < longest_line_event_bytes; }
   /// True when the block holds the brace that ends the event; `at` is then behind it.
   __attribute__((always_inline)) bool add(const LineMasks& m) {
+    if (__builtin_expect(m.close != 0, 0)) return add_closing(m);
+    feed_before = m.feed;
+    add_open(m, ~std::uint64_t{0});
+    at += 64;
+    return false;
+  }
+  __attribute__((always_inline)) void add_open(const LineMasks& m, std::uint64_t upto) {
+    backslashes |= m.backslash & upto;
+    odd_quotes ^= m.quote & upto;
+    depth += __builtin_popcountll(m.open & upto);
+  }
+  __attribute__((always_inline)) bool add_closing(const LineMasks& m) {
     const std::uint64_t ends = m.close & (m.feed << 3 | feed_before >> 61);
     const int bit = ends == 0 ? 63 : __builtin_ctzll(ends);
     const std::uint64_t upto = ~std::uint64_t{0} >> (63 - bit);
     feed_before = m.feed;
-    backslashes |= m.backslash & upto;
-    odd_quotes ^= m.quote & upto;
-    const std::int64_t closed = __builtin_popcountll(m.close & upto), inner = closed - (ends == 0 ? 0 : 1);
-    if (__builtin_expect(inner > 0 && inner >= depth, 0)) look_inside(m, upto, inner);
-    depth += __builtin_popcountll(m.open & upto) - closed;
+    // The braces that close before the end: nearly always one, of the arguments.
+    const std::uint64_t inner = m.close & (ends == 0 ? upto : upto >> 1);
+    const std::uint64_t before_inner = inner ^ (inner - 1);
+    closed_before |= inner != 0 && depth + __builtin_popcountll(m.open & before_inner) <= 1;
+    if (__builtin_expect((inner & (inner - 1)) != 0, 0)) look_inside(m, upto, inner);
+    add_open(m, upto);
+    depth -= __builtin_popcountll(m.close & upto);
     at += static_cast<std::size_t>(bit) + 1;
     return ends != 0;
   }
-  /// So many braces close in the block before the end that the event may.
-  void look_inside(const LineMasks& m, std::uint64_t upto, std::int64_t inner) {
+  void look_inside(const LineMasks& m, std::uint64_t upto, std::uint64_t inner) {
     std::int64_t open = depth;
-    for (std::uint64_t braces = (m.open | m.close) & upto; inner > 0; braces &= braces - 1) {
-      const bool closes = (m.close & braces & (~braces + 1)) != 0;
+    for (std::uint64_t braces = (m.open | inner) & upto; braces != 0; braces &= braces - 1) {
+      const bool closes = (inner & braces & (~braces + 1)) != 0;
       open += closes ? -1 : 1;
-      inner -= closes ? 1 : 0;
-      closed_before = closed_before || open <= 0;
+      closed_before = closed_before || (closes && open <= 0);
     }
   }
   bool whole() const {
