@@ -41,7 +41,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::clock_uncorrected, "clock_uncorrected", notice, "A host shares no matched collective with the reference host.", "Its times are on its own clock."},
     {Code::clock_and_duration_disagree, "clock_and_duration_disagree", notice, "Lag by clock and lag by duration differ by more than the clock error.", "Trust the duration form."},
     {Code::negative_duration, "negative_duration", notice, "Events have a negative duration.", "They count as zero."},
-    {Code::time_out_of_range, "time_out_of_range", loss, "Time stamps do not fit 64-bit nanoseconds.", "The events were left out."},
+    {Code::time_out_of_range, "time_out_of_range", loss, "Time stamps are no numbers or do not fit 64-bit nanoseconds.", "The events were left out."},
     {Code::overlap_on_stream, "overlap_on_stream", notice, "Events of one stream overlap in time.", "Unions are used, so no time is counted twice."},
     {Code::card_invalid, "card_invalid", notice, "The workload card could not be used.", "Metrics that need it are absent; check the YAML."},
     {Code::card_disagrees, "card_disagrees", notice, "The workload card and the traces disagree.", "The traces are believed."},

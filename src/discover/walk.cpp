@@ -79,8 +79,10 @@ class Walker {
     const fs::file_status own = entry.symlink_status(ec);
     if (ec) return unreadable(path, ec.message());
     if (fs::is_symlink(own)) return check_link(path, top);
-    if (fs::is_directory(own)) open.push_back(path);
-    if (fs::is_regular_file(own)) add_file(path);  // never a pipe or socket, which would block
+    if (fs::is_directory(own)) return open.push_back(path);
+    if (fs::is_regular_file(own)) return add_file(path);
+    // Never a pipe or socket, which would block.
+    if (has_trace_like_name(path.filename().string())) unreadable(path, "not a regular file");
   }
 
   void check_link(const fs::path& link, const fs::path& top) {

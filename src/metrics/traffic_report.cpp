@@ -89,8 +89,8 @@ void write_traffic_report(const Tables& tables, const ReportContext& context, Re
   }
   if (all.known())
     add_line(out.page, "traffic",
-             gigabytes(per_rank_step) + " on the wire per rank and step; of the bytes " +
-                 shares(dimensions, &Volume::wire_bytes, all.wire_bytes));
+             gigabytes(per_rank_step) + " on the wire per rank and step" +
+                 (all.wire_bytes > 0 ? "; of the bytes " + shares(dimensions, &Volume::wire_bytes, all.wire_bytes) : ""));
   else
     add_line(out.page, "traffic", "bytes unknown: " + unknown);
   std::string more = "of the kernel time " + shares(dimensions, &Volume::time_ns, all.time_ns);

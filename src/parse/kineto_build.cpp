@@ -123,13 +123,17 @@ bool KinetoBuilder::add_looked_at(std::string_view text) {
 
 void KinetoBuilder::add_timed(const EventText& event) {
   const Decimal start = parse_us_as_ns(event.time.text);
-  if (start.status == DecimalStatus::absent) return;
+  if (start.status == DecimalStatus::absent) {
+    if (is_on_gpu(event.category)) ++no_time_count_;
+    return;
+  }
   const Decimal duration = parse_us_as_ns(event.duration.text);
   ++trace_.events_count;
   if (start.status == DecimalStatus::out_of_range || duration.status == DecimalStatus::out_of_range) {
     ++out_of_range_count_;
     return;
   }
+  if (duration.status == DecimalStatus::absent && event.duration.present() && is_on_gpu(event.category)) ++no_duration_count_;
   add_complete(event, start.value, duration.value);
 }
 
@@ -352,7 +356,7 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   trace_.gpus_in_node = header.gpus;
   trace_.gpu_memory_bytes = header.gpu_memory_bytes;
   trace_.framework_version = header.framework_version;
-  trace_.lost_events_count += out_of_range_count_;
+  trace_.lost_events_count += out_of_range_count_ + no_time_count_;
 
   const auto report = [&](Code code, std::int64_t count, std::string detail) {
     if (count == 0) return;
@@ -363,7 +367,9 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
     problems.add(std::move(problem));
   };
   report(Code::negative_duration, negative_count_, "");
+  report(Code::negative_duration, no_duration_count_, "GPU events whose duration is no number");
   report(Code::time_out_of_range, out_of_range_count_, "");
+  report(Code::time_out_of_range, no_time_count_, "GPU events whose time is no number");
   report(Code::time_out_of_range, header.base_out_of_range ? 1 : 0, "baseTimeNanoseconds is ignored");
   report(Code::size_limit, open_dropped_count_, "begin events still open exceed 64 MB together");
   report(Code::no_gpu_events, trace_.events.start_ns.empty() ? 1 : 0, "");

@@ -89,6 +89,7 @@ class KinetoBuilder {
 
   bool any_event_ = false;
   std::int64_t negative_count_ = 0, out_of_range_count_ = 0, open_dropped_count_ = 0;
+  std::int64_t no_time_count_ = 0, no_duration_count_ = 0;  // of events on a GPU
 };
 
 }  // namespace ccl

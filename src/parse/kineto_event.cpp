@@ -218,9 +218,10 @@ EventFate EventFilter::read_any(std::string_view text, EventText& event) const {
   if (event.phase == 0) return EventFate::no_event;
   if (event.phase == 'i' && (event.name != "[memory]" || !event.time.present())) return EventFate::ignored;
   if (event.phase != 'X') return EventFate::wanted;
-  if (!event.time.present()) return EventFate::ignored;
-  if (!wants_category(event.category) || !wants_name(event.category, event.name)) return EventFate::counted;
-  return EventFate::wanted;
+  const bool timed = event.time.present();
+  if (!wants_category(event.category) || !wants_name(event.category, event.name))
+    return timed ? EventFate::counted : EventFate::ignored;
+  return timed || is_on_gpu(event.category) ? EventFate::wanted : EventFate::ignored;
 }
 
 }  // namespace ccl

@@ -18,6 +18,9 @@ enum class Category : std::uint8_t {
   none, kernel, memory_copy, memory_set, runtime, cpu_op, user_annotation, gpu_annotation, python_function, other
 };
 Category category_of(std::string_view text);
+inline bool is_on_gpu(Category category) {
+  return category == Category::kernel || category == Category::memory_copy || category == Category::memory_set;
+}
 
 enum class EventFate : std::uint8_t {
   wanted,     // all fields are read

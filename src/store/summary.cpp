@@ -2,6 +2,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <set>
 
 #include "metrics/format.hpp"
 #include "store/plain_text.hpp"
@@ -59,9 +61,25 @@ std::string joined(const std::vector<std::string>& texts, std::size_t most = 3) 
   return texts.size() > most ? out + " and " + std::to_string(texts.size() - most) + " more" : out;
 }
 
+/// Ranks whose traces all lack events of a GPU: nothing is known of them but what their CPU did.
+std::vector<std::int32_t> ranks_without_gpu_events(const Ranks& ranks) {
+  std::map<std::int32_t, bool> found;  // rank, whether there are none
+  for (const RankEntry& entry : ranks.entries) {
+    const auto at = found.emplace(entry.rank.value, true).first;
+    at->second = at->second && entry.status == RankStatus::no_gpu_events;
+  }
+  std::vector<std::int32_t> out;
+  for (const auto& [rank, none] : found)
+    if (none) out.push_back(rank);
+  return out;
+}
+
 std::string ranks_line(const Results& results) {
   const Ranks& ranks = results.ranks;
-  std::string line = std::to_string(ranks.covered()) + " of " + std::to_string(ranks.expected) + " analysed";
+  const std::vector<std::int32_t> no_gpu = ranks_without_gpu_events(ranks);
+  std::string line = std::to_string(ranks.covered() - static_cast<std::int64_t>(no_gpu.size())) + " of " +
+                     std::to_string(ranks.expected) + " analysed";
+  if (!no_gpu.empty()) line += ", no GPU events on " + rank_list(no_gpu);
   if (!ranks.missing.empty()) line += ", missing " + rank_list(ranks.missing);
   if (!ranks.left_out.empty()) line += ", " + counted(ranks.left_out.size(), "file") + " left out";
   line += ranks.world_size < 0 ? "; world size unknown" : "; world size " + std::to_string(ranks.world_size);
@@ -78,6 +96,24 @@ std::string steps_line(const RunFacts& facts) {
   return line;
 }
 
+/// A rank of which nobody says where it ran is no host of its own.
+std::string hosts_text(const Ranks& ranks, const RunFacts& facts) {
+  std::set<std::string> known;
+  std::set<std::int32_t> unknown;
+  for (const RankEntry& entry : ranks.entries) {
+    if (entry.host_source == HostSource::unknown)
+      unknown.insert(entry.rank.value);
+    else
+      known.insert(entry.host);
+  }
+  if (known.empty()) return ", hosts unknown";
+  std::vector<std::string> sources = facts.host_sources;
+  std::erase(sources, std::string(to_text(HostSource::unknown)));
+  std::string text = " on " + counted(known.size(), "host") + " (hosts from: " + joined(sources);
+  if (!unknown.empty()) text += "; of " + counted(unknown.size(), "rank") + " unknown";
+  return text + ")";
+}
+
 void add_input(Page& page, const Results& results) {
   const RunFacts facts = run_facts(results);
   const Input& input = results.input;
@@ -91,7 +127,7 @@ void add_input(Page& page, const Results& results) {
   page.add_labelled("ranks", ranks_line(results));
   std::string machine = counted(static_cast<std::size_t>(facts.gpus_count), "GPU");
   if (!facts.gpu_names.empty()) machine += " (" + joined(facts.gpu_names) + ")";
-  machine += " on " + counted(results.ranks.hosts.size(), "host") + " (hosts from: " + joined(facts.host_sources) + ")";
+  machine += hosts_text(results.ranks, facts);
   page.add_labelled("steps", steps_line(facts) + "; " + machine);
 }
 

@@ -1,13 +1,14 @@
 """Hostile files and folders: they cost what they hold, never the run, and nothing of them reaches a terminal raw."""
 import gzip
 import os
+import socket
 import subprocess
 import unittest
 
 import h5py
 
 from faults_test import traces
-from traces import TIMEOUT_S, FieldTest, kernel, trace
+from traces import TIMEOUT_S, FieldTest, collective, kernel, trace
 
 
 class HostileTest(FieldTest):
@@ -81,6 +82,29 @@ class HostileTest(FieldTest):
         os.symlink(folder, os.path.join(folder, "loop"))
         run = self.analyze_folder(folder)
         self.assertEqual(run.ranks(), list(range(8)))
+
+    def test_pipes_sockets_and_devices_are_named_not_opened(self):
+        folder = self.write(traces(1))
+        os.mkfifo(os.path.join(folder, "rank1.json"))
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(os.path.join(folder, "rank2.json"))
+        os.symlink("/dev/zero", os.path.join(folder, "rank3.json"))
+        run = self.analyze_folder(folder)
+        self.assertEqual((run.ranks(), run.warnings()["unreadable_file"]), ([0], 3))
+
+    def test_numbers_that_are_none_are_named(self):
+        for start, dur, code in (("null", 1, "time_out_of_range"), ("nan", 1, "time_out_of_range"), ("[1]", 1, "time_out_of_range"),
+                                 ("9" * 30, 1, "time_out_of_range"), (1, "1e308", "time_out_of_range"), (1, "inf", "negative_duration")):
+            run = self.analyze(trace(kernel("a", 0, 1), kernel("b", start, dur), kernel("c", 5, 1)))
+            self.assertEqual(run.warnings().get(code), 1, (start, dur))
+            self.assertEqual(run.whole()["compute_sum_ns"], 2000)
+
+    def test_sizes_that_do_not_fit_are_unknown(self):
+        for count in (2**62, -5, 2**63 - 1, "9" * 30, 1e300):
+            files = {"rank%d.json" % r: trace(collective(10, 5, 1, nelems=(count, count)), rank=r, world=2) for r in (0, 1)}
+            run = self.analyze(files)
+            self.assertEqual(run.warnings().get("bytes_unknown"), 2, count)
+            self.assertIn("bytes unknown", run.summary)
 
     def test_names_with_any_byte_are_neutralised(self):
         names = [b"rank0_\n.json", b"rank1_\xff\xfe.json", b"rank2_\x1b[31m.json", b"rank3_\x07\x9b.json"]

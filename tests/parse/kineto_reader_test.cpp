@@ -159,11 +159,22 @@ TEST_P(KinetoReaderTest, BeginAndEndMakeOneEvent) {
 TEST_P(KinetoReaderTest, NullsAndEventsWithoutTimeAreIgnored) {
   const ReadResult r = read(trace_text("null, {}, " + kernel_text("k", "1", "1") +
                                        R"(, null,
-      {"ph": "X"}, {"ph": "X", "name": null, "ts": null, "args": null}, {"ph": "X", "name": "n", "cat": "kernel", "pid": 0, "tid": 7},
+      {"ph": "X"}, {"ph": "X", "name": null, "ts": null, "args": null}, {"ph": "X", "name": "nccl:x", "cat": "cpu_op", "pid": 0, "tid": 7},
       {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python"}}, {"ph": "s", "id": 1, "ts": 4, "cat": "ac2g"})"));
   EXPECT_THAT(r.names(), ElementsAre("k"));
   EXPECT_EQ(r.trace.events_count, 1);
   EXPECT_EQ(r.problems.count(Severity::data_loss), 0);
+}
+
+TEST_P(KinetoReaderTest, EventsOfTheGpuWithoutTimeOrDurationAreNamed) {
+  std::string events = kernel_text("k", "1", "1");
+  for (const char* const time : {"null", "nan", "[1]", "true"}) events += ",\n  " + kernel_text("lost", time, "1");
+  events += R"(, {"ph": "X", "name": "n", "cat": "kernel", "pid": 0, "tid": 7, "dur": 3})";
+  const ReadResult r = read(trace_text(events + ",\n  " + kernel_text("point", "9", "inf")));
+  EXPECT_THAT(r.names(), ElementsAre("k", "point"));
+  EXPECT_EQ(r.count(Code::time_out_of_range), 5);
+  EXPECT_EQ(r.count(Code::negative_duration), 1);
+  EXPECT_EQ(r.trace.lost_events_count, 5);
 }
 
 TEST_P(KinetoReaderTest, HugeIntegersAreNoObstacle) {

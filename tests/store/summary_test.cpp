@@ -41,6 +41,19 @@ TEST(SummaryPage, StatesInputAndCoverageFirstAndTheFileLast) {
   EXPECT_EQ(lines.back(), "results       out.h5");
 }
 
+TEST(SummaryPage, RanksWithoutGpuEventsOrHostAreNotCountedAsIfTheyHadThem) {
+  test::Run run = test::sample_run();
+  RankEntry& last = run.ranks.entries.back();
+  last.status = RankStatus::no_gpu_events;
+  last.host_source = HostSource::unknown;
+  const std::string page = summary_page(run.results());
+  const std::string rank = std::to_string(last.rank.value);
+  EXPECT_THAT(page, HasSubstr("ranks         3 of 5 analysed, no GPU events on " + rank + ", missing 4;"));
+  EXPECT_THAT(page, HasSubstr("hosts (hosts from: content; of 1\n              rank unknown)"));
+  for (RankEntry& entry : run.ranks.entries) entry.host_source = HostSource::unknown;
+  EXPECT_THAT(summary_page(run.results()), HasSubstr(", hosts unknown"));
+}
+
 TEST(SummaryPage, WarningsTakeOneLineWorstFirst) {
   test::Run run = test::sample_run();
   for (std::size_t i = 0; i < code_count; ++i) run.problems.add({.code = static_cast<Code>(i), .count = 1000});
