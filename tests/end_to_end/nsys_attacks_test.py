@@ -9,7 +9,7 @@ import unittest
 
 import h5py
 
-from planted import Folder, Output
+from planted import TIMEOUT_S, Folder, Output
 
 KERNEL, CALLS, RANGES = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"
 COLUMNS = {KERNEL: "start end deviceId streamId correlationId globalPid demangledName shortName gridX blockZ",
@@ -53,7 +53,7 @@ class NsysAttacksTest(unittest.TestCase):
     def run_on(self, path, expected=(0,), options=()):
         output = path + ".h5"
         done = subprocess.run([os.environ["CCL_ANALYZE"], path, "-o", output, "-q", *options], capture_output=True,
-                              timeout=60, check=False)
+                              timeout=TIMEOUT_S, check=False)
         said = (done.stdout + done.stderr).decode("utf-8")  # whatever is in the file, what is said is UTF-8
         self.assertIn(done.returncode, expected, said)
         if done.returncode == 2:
@@ -194,6 +194,14 @@ class NsysAttacksTest(unittest.TestCase):
         with h5py.File(output.path) as file:
             for name in file["metrics/kernel/rows"][:]["name"]:
                 name.decode("utf-8")
+
+    def test_views_without_end_are_not_asked(self):
+        endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT "
+        path = self.copy("DROP TABLE StringIds", f"CREATE VIEW StringIds AS {endless} x AS id, x AS value FROM c")
+        self.assertEqual(self.kernels(self.run_on(path)), self.count(path))
+        columns = ", ".join(f"x AS {name}" for name in COLUMNS[KERNEL].split())
+        path = self.copy(f"DROP TABLE {KERNEL}", f"CREATE VIEW {KERNEL} AS {endless} {columns} FROM c")
+        self.assertIn("no kernel table", self.run_on(path, expected=(2,)))
 
     def test_payloads_that_lie(self):
         header = (1).to_bytes(8, "little") + (16777221).to_bytes(8, "little")
