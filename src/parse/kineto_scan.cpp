@@ -187,10 +187,12 @@ KinetoScan::Progress KinetoScan::search_events() {
   constexpr std::size_t context = 64;
   for (std::size_t found = window_.find(quoted, at_); found != std::string_view::npos;
        found = window_.find(quoted, found + 1)) {
-    const char* const end = window_.data() + window_.size();
-    const char* const colon = skip_space(window_.data() + found + quoted.size(), end);
+    // The bracket must come near: how far is looked does not depend on how much text there is.
+    const std::size_t behind = found + quoted.size(), near = std::min(window_.size(), behind + context);
+    const char* const end = window_.data() + near;
+    const char* const colon = skip_space(window_.data() + behind, end);
     const char* const bracket = colon == end ? end : skip_space(colon + 1, end);
-    if (bracket == end && end - colon < static_cast<std::ptrdiff_t>(context) && !at_end_) {
+    if (bracket == end && near < behind + context && !at_end_) {
       at_ = kept_ = found;
       return Progress::starved;
     }

@@ -86,6 +86,15 @@ TEST(KinetoWindows, PairedQuotesInUnreadEventsLoseTheSameInAllWindows) {
   expect_same_in_all_windows(trace_text(events + ",\n  " + kernel_text("last", "5", "1")));
 }
 
+TEST(KinetoWindows, ABrokenHeaderHidesTheSameInAllWindows) {
+  for (const std::size_t size : {1, 40, 62, 63, 64, 65, 100, 5000})
+    for (const std::string& key : {std::string("\"traceEvents\":"), std::string("\"traceEvents\"")}) {
+      const std::string text = "{\"a: 1 !" + key + std::string(size, ' ');
+      expect_same_in_all_windows(text + "[" + kernel_text("a", "1", "1") + "]}");
+      expect_same_in_all_windows(text);
+    }
+}
+
 TEST(KinetoWindows, LongEventsAreTakenAlikeInAllWindows) {
   std::string list = R"({"name": "x", "bytes": 1})";
   for (int i = 0; i < 3000; ++i) list += R"(, {"name": "x", "args": [1, {}]})";
