@@ -114,6 +114,19 @@ void join_records(std::vector<std::vector<CollectiveRecord>> by_trace, LocalResu
   }
 }
 
+/// Parts of a Kineto trace between the workers that read it.
+class PartsOfWorkers final : public PartExchange {
+ public:
+  explicit PartsOfWorkers(const Comm& comm) : comm_(comm) {}
+  void start(const TraceFile& file) { file_ = &file; }
+  void give(Bytes parcel) override { comm_.send(file_->owner, parcel); }
+  Bytes take(int number) override { return comm_.receive(file_->readers[static_cast<std::size_t>(number)]); }
+
+ private:
+  const Comm& comm_;
+  const TraceFile* file_ = nullptr;
+};
+
 /// Readers by format, made when the first file of their format comes.
 class Readers {
  public:
@@ -193,13 +206,17 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   const ExecutionTraces execution_traces(input, options);
   std::optional<Readers> readers(std::in_place);
   options.communicators = &communicators;
+  PartsOfWorkers parts(comm);
   for (const OwnFile& own : own_files(input, comm.worker())) {
     const std::int32_t number = own.number;  // Clang 14 captures no structured bindings
     options.part = own.part;
     const bool speaks = options.part.number == 0;  // for the file as a whole
     const TraceFile& file = input.files[static_cast<std::size_t>(number)];
+    options.parts = file.format == TraceFormat::kineto ? &parts : nullptr;
+    parts.start(file);
     if (progress.stop_requested()) {
       local.ended_early = true;
+      pass_over_part(options);
       if (speaks) problems.add(problem_of(Code::not_read, file));
       continue;
     }

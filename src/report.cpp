@@ -32,7 +32,7 @@ std::string warnings_line(const Problems& problems) {
 }
 
 /// Every worker went through the same stages: sums over them, the slowest, and how uneven their CPU time is.
-std::string timings_text(const Timings& timings, const Comm& comm) {
+std::string timings_text(const Timings& timings, const std::vector<TraceFile>& files, const Comm& comm) {
   std::string text = "stage      wall s  cpu s mean    max  max/mean      read MB        items   sent bytes  peak MB\n";
   for (const StageTime& stage : timings.stages) {
     const auto largest = [&](double seconds) {
@@ -45,6 +45,8 @@ std::string timings_text(const Timings& timings, const Comm& comm) {
                         static_cast<double>(comm.sum(stage.read_bytes)) * 1e-6, comm.sum(stage.items_count),
                         comm.sum(stage.sent_bytes), comm.max(stage.peak_memory_bytes) / 1'000'000);
   }
+  for (const TraceFile& file : files)
+    if (file.readers.size() > 1) text += fmt::format("{} was shared by {} workers\n", file.shown, file.readers.size());
   return text + fmt::format("peak memory of a worker {} MB, {} workers\n",
                             comm.max(timings.peak_memory_bytes) / 1'000'000, comm.num_workers());
 }
@@ -88,7 +90,7 @@ Outcome outcome(const Results& results, const Comm& comm) {
   Outcome out;
   out.exit_code = results.exit_code;
   const OutputConfig& output = results.config.output;
-  const std::string timings = output.timings ? timings_text(results.timings, comm) : "";
+  const std::string timings = output.timings ? timings_text(results.timings, results.input.files, comm) : "";
   std::string report_file;
   together(comm, [&] {
     if (comm.is_first() && !output.report_dir.empty()) report_file = write_text_report(results, std::time(nullptr));

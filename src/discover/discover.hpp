@@ -27,7 +27,7 @@ struct TraceFile {
   bool rank_by_option = false;     // rank_in_name comes from --rank-regex
   std::string host_in_name;        // <host>_<pid>.<time>.pt.trace.json
   std::int32_t owner = 0;          // worker that reads it
-  std::vector<std::int32_t> readers;  // if several workers read it, each its part of the ranks: owner first
+  std::vector<std::int32_t> readers;  // if several workers read it, each its part: owner first
 };
 
 /// files are in natural path order (iteration_2 before iteration_10); their index is a file's number everywhere.
@@ -44,8 +44,12 @@ struct Input {
 /// none was picked (with each_run the first is taken). Warnings are added on worker 0 only.
 Input discover(const Config& config, const Comm& comm, Problems& problems);
 
+/// A plain Kineto trace below this is read by one worker, whoever idles.
+inline constexpr std::int64_t smallest_split_bytes = std::int64_t{256} << 20;
+
 /// Longest file first onto the least loaded worker; ties by index. Same answer for the same sizes everywhere. An
-/// SQLite export of a node that is more than a worker's fair share of the bytes is read by several, part by part.
+/// SQLite export of a node or a large plain Kineto trace that is more than a worker's fair share of the bytes is read by
+/// several, part by part.
 void share_out(std::vector<TraceFile>& files, int num_workers);
 
 }  // namespace ccl

@@ -21,7 +21,9 @@ void share_out(std::vector<TraceFile>& files, int num_workers) {
   const std::int64_t fair_bytes = std::max<std::int64_t>(1, total_bytes / num_workers);
   for (const std::size_t i : longest_first) {
     const bool ranks_apart = files[i].format == TraceFormat::nsys_sqlite;
-    const std::int64_t wanted = ranks_apart ? (files[i].bytes + fair_bytes - 1) / fair_bytes : 1;
+    const bool bytes_apart =
+        files[i].format == TraceFormat::kineto && !files[i].gzip && files[i].bytes >= smallest_split_bytes;
+    const std::int64_t wanted = ranks_apart || bytes_apart ? (files[i].bytes + fair_bytes - 1) / fair_bytes : 1;
     const std::int64_t parts = std::clamp<std::int64_t>(wanted, 1, num_workers);
     std::vector<Load> readers;
     for (std::int64_t part = 0; part < parts; ++part) {

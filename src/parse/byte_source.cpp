@@ -53,8 +53,13 @@ class FailedSource final : public ByteSource {
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(int fd, std::size_t window_bytes, SourceMemory& memory)
-      : fd_(fd), window_bytes_(window_bytes), memory_(memory.windows[0]) {}
+  FileSource(int fd, std::size_t window_bytes, SourceMemory& memory, FileRange range)
+      : fd_(fd), window_bytes_(window_bytes), left_bytes_(range.end - range.begin), memory_(memory.windows[0]) {
+    if (range.begin > 0 && ::lseek(fd, range.begin, SEEK_SET) < 0) {
+      status_ = SourceStatus::unreadable;
+      error_ = std::strerror(errno);
+    }
+  }
   ~FileSource() override { ::close(fd_); }
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
@@ -68,7 +73,8 @@ class FileSource final : public ByteSource {
     window_ = front;
     size_ = keep_bytes;
     if (status_ != SourceStatus::more) return false;
-    const std::int64_t got = read_fully(fd_, front + keep_bytes, wanted);
+    const auto most = static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(wanted), left_bytes_));
+    const std::int64_t got = read_fully(fd_, front + keep_bytes, most);
     if (got < 0) {
       status_ = SourceStatus::unreadable;
       error_ = std::strerror(errno);
@@ -79,6 +85,7 @@ class FileSource final : public ByteSource {
       return false;
     }
     file_bytes_ += got;
+    left_bytes_ -= got;
     size_ += static_cast<std::size_t>(got);
     return true;
   }
@@ -86,13 +93,23 @@ class FileSource final : public ByteSource {
  private:
   int fd_;
   std::size_t window_bytes_;
+  std::int64_t left_bytes_;
   WindowMemory& memory_;
 };
 
 }  // namespace
 
-std::unique_ptr<ByteSource> make_file_source(int fd, std::size_t window_bytes, SourceMemory& memory) {
-  return std::make_unique<FileSource>(fd, window_bytes, memory);
+std::unique_ptr<ByteSource> make_file_source(int fd, std::size_t window_bytes, SourceMemory& memory,
+                                             FileRange range) {
+  return std::make_unique<FileSource>(fd, window_bytes, memory, range);
+}
+
+std::unique_ptr<ByteSource> open_range(const std::string& path, FileRange range, std::size_t window_bytes,
+                                       SourceMemory& memory) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::make_unique<FailedSource>(errno);
+  posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+  return make_file_source(fd, window_bytes, memory, range);
 }
 
 std::unique_ptr<ByteSource> open_source(const std::string& path, std::size_t window_bytes, SourceMemory& memory,

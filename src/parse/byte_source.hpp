@@ -81,8 +81,18 @@ inline constexpr const char* inflate_limit_text = "more text than --inflate-limi
 std::unique_ptr<ByteSource> open_source(const std::string& path, std::size_t window_bytes, SourceMemory& memory,
                                         std::int64_t inflate_limit, InflateBackend backend = InflateBackend::best);
 
+/// Bytes [begin, end) of a file.
+struct FileRange {
+  std::int64_t begin = 0, end = INT64_MAX;
+};
+
+/// The same of a part of a file that is not compressed.
+std::unique_ptr<ByteSource> open_range(const std::string& path, FileRange range, std::size_t window_bytes,
+                                       SourceMemory& memory);
+
 /// Parts of open_source. fd is owned by the source from then on.
-std::unique_ptr<ByteSource> make_file_source(int fd, std::size_t window_bytes, SourceMemory& memory);
+std::unique_ptr<ByteSource> make_file_source(int fd, std::size_t window_bytes, SourceMemory& memory,
+                                             FileRange range = {});
 std::unique_ptr<ByteSource> make_gzip_source(int fd, std::size_t window_bytes, SourceMemory& memory,
                                              std::int64_t inflate_limit, std::unique_ptr<Inflater> inflater);
 /// read(2) until the buffer is full or the file ends; −1 on an error (errno says which).

@@ -57,16 +57,18 @@ void walk_gpu_arguments(JsonWalk walk, const char* end, ArgumentNeeds needs, boo
   while (walk.next()) {
     const std::string_view key = walk.key();
     const std::string_view text = walk.value().text;
+    // Of a key that a damaged event has twice the first counts: how far is read depends on what is wanted.
     if (is(key, "stream")) {
+      if (out.has_stream) continue;
       out.stream = parse_integer(text, std::numeric_limits<std::int64_t>::min());
       out.has_stream = out.stream != std::numeric_limits<std::int64_t>::min();
     } else if (is(key, "device")) {
-      out.device = parse_integer(text, -1);
+      if (out.device < 0) out.device = parse_integer(text, -1);
     } else if (is(key, "correlation")) {
-      out.correlation = parse_integer(text, 0);
+      if (!has_correlation) out.correlation = parse_integer(text, 0);
       has_correlation = true;
     } else if (is(key, "External id")) {
-      out.external_id = parse_integer(text, -1);
+      if (out.external_id < 0) out.external_id = parse_integer(text, -1);
     } else if (is(key, "bytes")) {
       out.bytes = parse_integer(text, -1);
     } else if (is(key, "Collective name")) {

@@ -42,11 +42,14 @@ EventKind kind_of(Category category, bool communicates) {
 
 }  // namespace
 
-KinetoBuilder::KinetoBuilder(const ReadOptions& options, KinetoMemory& memory)
+KinetoBuilder::KinetoBuilder(const ReadOptions& options, KinetoMemory& memory, BuildsPart part)
     : wants_(options.wants), trace_(memory.trace), launches_(memory.launches),
-      names_(*options.classifier, memory.trace.strings), filter_(options.wants, names_) {
+      names_(*options.classifier, memory.trace.strings), filter_(options.wants, names_), builds_(part) {
   trace_.clear();
   launches_.clear();
+  if (part == BuildsPart::first_or_whole) return;
+  launches_.write_down();
+  filter_.want_sequence_numbers();  // a backward may have begun before
 }
 
 bool KinetoBuilder::add(std::string_view text) {
@@ -124,28 +127,30 @@ bool KinetoBuilder::add_looked_at(std::string_view text) {
 void KinetoBuilder::add_timed(const EventText& event) {
   const Decimal start = parse_us_as_ns(event.time.text);
   if (start.status == DecimalStatus::absent) {
-    if (is_on_gpu(event.category)) ++no_time_count_;
+    if (is_on_gpu(event.category)) ++counts_.no_time;
     return;
   }
   const Decimal duration = parse_us_as_ns(event.duration.text);
   ++trace_.events_count;
   if (start.status == DecimalStatus::out_of_range || duration.status == DecimalStatus::out_of_range) {
-    ++out_of_range_count_;
+    ++counts_.out_of_range;
     return;
   }
-  if (duration.status == DecimalStatus::absent && event.duration.present() && is_on_gpu(event.category)) ++no_duration_count_;
+  if (duration.status == DecimalStatus::absent && event.duration.present() && is_on_gpu(event.category)) ++counts_.no_duration;
   add_complete(event, start.value, duration.value);
 }
 
 void KinetoBuilder::add_begin(const EventText& event, std::string_view text) {
+  paired_ = true;
   std::vector<std::string>& stack = open_[std::string(event.process.text) + '/' + std::string(event.thread.text)];
   const bool wanted = filter_.wants_category(event.category) && filter_.wants_name(event.category, event.name);
-  if (wanted && open_bytes_ + text.size() > most_open_bytes) ++open_dropped_count_;
+  if (wanted && open_bytes_ + text.size() > most_open_bytes) ++counts_.open_dropped;
   stack.emplace_back(wanted && open_bytes_ + text.size() <= most_open_bytes ? text : std::string_view{});
   open_bytes_ += stack.back().size();
 }
 
 void KinetoBuilder::add_end(const EventText& event) {
+  paired_ = true;
   const auto open = open_.find(std::string(event.process.text) + '/' + std::string(event.thread.text));
   if (open == open_.end() || open->second.empty()) return;
   const std::string text = std::move(open->second.back());
@@ -160,7 +165,7 @@ void KinetoBuilder::add_end(const EventText& event) {
   const Decimal end = parse_us_as_ns(event.time.text);
   if (start.status == DecimalStatus::absent || end.status == DecimalStatus::absent) return;
   if (start.status != DecimalStatus::ok || end.status != DecimalStatus::ok || !fits(start.value, 0) || !fits(end.value, 0)) {
-    ++out_of_range_count_;
+    ++counts_.out_of_range;
     return;
   }
   add_complete(begin, start.value, end.value - start.value);
@@ -168,11 +173,11 @@ void KinetoBuilder::add_end(const EventText& event) {
 
 void KinetoBuilder::add_complete(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
   if (dur_ns < 0) {
-    ++negative_count_;
+    ++counts_.negative;
     dur_ns = 0;
   }
   if (!fits(start_ns, dur_ns)) {
-    ++out_of_range_count_;
+    ++counts_.out_of_range;
     return;
   }
   switch (event.category) {
@@ -277,9 +282,7 @@ void KinetoBuilder::add_cpu(const EventText& event, std::int64_t start_ns, std::
       add_repeated(event, start_ns, dur_ns);  // or it came for what it carries
     if (name.starts_with(engine)) {
       filter_.want_sequence_numbers();
-      Node& node = nodes_[thread(event)];
-      node.end_ns = start_ns < node.end_ns ? std::max(node.end_ns, start_ns + dur_ns) : start_ns + dur_ns;
-      node.function.assign(name.substr(engine.size()));
+      add_node(thread(event), start_ns, start_ns + dur_ns, name.substr(engine.size()));
     }
   }
   if (event.category == Category::python_function) add_slice(SliceKind::python_function, event, start_ns, dur_ns);
@@ -288,13 +291,17 @@ void KinetoBuilder::add_cpu(const EventText& event, std::int64_t start_ns, std::
 // Backwards run without gradients, so their operators have no sequence number, but for the node itself; those of an
 // activation that is computed again have one. Events of a thread stand in the order of time.
 void KinetoBuilder::add_repeated(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
+  if (builds_ == BuildsPart::later) {
+    const std::int32_t sequence = read_sequence_number(event.arguments);
+    if (sequence >= 0)
+      operators_.push_back({start_ns, start_ns + dur_ns, trace_.slices.size(), thread(event),
+                            raw_names_.index(event.name), sequence, false});
+    return;
+  }
   if (nodes_.empty()) return;
-  const auto at = nodes_.find(thread(event));
-  if (at == nodes_.end()) return;
-  Node& node = at->second;
-  if (start_ns >= node.end_ns || start_ns < node.repeated_until_ns || event.name == node.function) return;
-  if (read_sequence_number(event.arguments) < 0) return;
-  node.repeated_until_ns = start_ns + dur_ns;
+  Node* const node = node_around(thread(event), start_ns, event.name);
+  if (node == nullptr || read_sequence_number(event.arguments) < 0) return;
+  node->repeated_until_ns = start_ns + dur_ns;
   add_slice(SliceKind::cpu_op, event, start_ns, dur_ns);
 }
 
@@ -356,7 +363,7 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   trace_.gpus_in_node = header.gpus;
   trace_.gpu_memory_bytes = header.gpu_memory_bytes;
   trace_.framework_version = header.framework_version;
-  trace_.lost_events_count += out_of_range_count_ + no_time_count_;
+  trace_.lost_events_count += counts_.out_of_range + counts_.no_time;
 
   const auto report = [&](Code code, std::int64_t count, std::string detail) {
     if (count == 0) return;
@@ -366,12 +373,12 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
     problem.detail = std::move(detail);
     problems.add(std::move(problem));
   };
-  report(Code::negative_duration, negative_count_, "");
-  report(Code::negative_duration, no_duration_count_, "GPU events whose duration is no number");
-  report(Code::time_out_of_range, out_of_range_count_, "");
-  report(Code::time_out_of_range, no_time_count_, "GPU events whose time is no number");
+  report(Code::negative_duration, counts_.negative, "");
+  report(Code::negative_duration, counts_.no_duration, "GPU events whose duration is no number");
+  report(Code::time_out_of_range, counts_.out_of_range, "");
+  report(Code::time_out_of_range, counts_.no_time, "GPU events whose time is no number");
   report(Code::time_out_of_range, header.base_out_of_range ? 1 : 0, "baseTimeNanoseconds is ignored");
-  report(Code::size_limit, open_dropped_count_, "begin events still open exceed 64 MB together");
+  report(Code::size_limit, counts_.open_dropped, "begin events still open exceed 64 MB together");
   report(Code::no_gpu_events, trace_.events.start_ns.empty() ? 1 : 0, "");
   report_unknown_bytes(trace_, origin, problems);
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/bytes.hpp"
 #include "core/problems.hpp"
 #include "core/tables.hpp"
 #include "parse/kineto_communication.hpp"
@@ -20,6 +21,9 @@
 
 namespace ccl {
 
+/// A later part of a file hands on what depends on the parts before it as it was read.
+enum class BuildsPart : std::uint8_t { first_or_whole, later };
+
 /// What of a reader outlives a file: memory only.
 struct KinetoMemory {
   RankTrace trace;
@@ -28,7 +32,7 @@ struct KinetoMemory {
 
 class KinetoBuilder {
  public:
-  KinetoBuilder(const ReadOptions& options, KinetoMemory& memory);
+  KinetoBuilder(const ReadOptions& options, KinetoMemory& memory, BuildsPart part = BuildsPart::first_or_whole);
 
   /// False if the text is not JSON.
   bool add(std::string_view text);
@@ -37,6 +41,16 @@ class KinetoBuilder {
   RankTrace& trace() { return trace_; }
   /// Whether any object so far had a phase, as events of a trace have.
   bool any_event() const { return any_event_; }
+
+  // A later part on its way to the first (kineto_part.cpp).
+  /// Whether what was read can be put together with other parts at all.
+  bool can_be_a_part() const;
+  Bytes pack_tables() const;
+  std::size_t parcels_count() const;  // of events, at least one
+  Bytes pack_events(std::size_t parcel) const;
+  /// The other end: the tables of one part, then all its events in order.
+  void absorb_tables(ByteReader& in);
+  void absorb_events(ByteReader& in);
 
  private:
   bool add_looked_at(std::string_view text);
@@ -58,6 +72,13 @@ class KinetoBuilder {
   void add_slice(SliceKind kind, const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
   /// An operator that no rule asks for: kept if it repeats a forward inside a backward, the outermost of each.
   void add_repeated(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns);
+  struct Node;
+  void add_node(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns, std::string_view function);
+  /// The node in which an operator may be a repeated one; null if there is none.
+  Node* node_around(std::uint32_t thread, std::int64_t start_ns, std::string_view name);
+  struct Operator;
+  void absorb_slices(const std::vector<CpuSlice>& slices, const std::vector<Operator>& operators,
+                     const std::vector<std::string>& raw_names);
 
   std::uint16_t lane(std::int32_t device, std::int64_t stream);
   std::uint32_t thread(const EventText& event);
@@ -87,9 +108,32 @@ class KinetoBuilder {
   };
   std::unordered_map<std::uint32_t, Node> nodes_;
 
+  /// In a later part: a node, or an operator that may be repeated in one.
+  struct Operator {
+    std::int64_t start_ns, end_ns;
+    std::uint64_t slices_before;
+    std::uint32_t thread, name;  // of raw_names_; of a node its function
+    std::int32_t sequence;
+    bool is_node;
+  };
+  BuildsPart builds_;
+  Column<Operator> operators_;
+  StringTable raw_names_;
+
+  /// Numbers of the part that is being absorbed.
+  struct PartNumbers {
+    std::uint32_t first_event = 0;
+    std::vector<std::uint32_t> names, threads;
+    std::vector<std::uint16_t> lanes;
+  } part_;
+
   bool any_event_ = false;
-  std::int64_t negative_count_ = 0, out_of_range_count_ = 0, open_dropped_count_ = 0;
-  std::int64_t no_time_count_ = 0, no_duration_count_ = 0;  // of events on a GPU
+  bool paired_ = false;  // there are events of a begin and an end
+  /// Of all parts together; what is added here is handed on.
+  struct Counts {
+    std::int64_t negative = 0, out_of_range = 0, open_dropped = 0;
+    std::int64_t no_time = 0, no_duration = 0;  // of events on a GPU
+  } counts_;
 };
 
 }  // namespace ccl

@@ -163,6 +163,40 @@ void CommunicationRows::clear() {
   annotations_.clear();
 }
 
+void CommunicationRows::pack(const RankTrace& trace, ByteWriter& out) const {
+  groups_.pack(trace.groups, out);
+  record_group_rows_.pack(record_groups_, out);
+  out.array(records_);
+  out.array(bare_);
+  out.array(annotations_);
+}
+
+void CommunicationRows::absorb(ByteReader& in, RankTrace& trace, const Place& place) {
+  const std::vector<std::uint32_t> groups = groups_.absorb(in, trace.groups);
+  const std::vector<std::uint32_t> record_groups = record_group_rows_.absorb(in, record_groups_);
+  const auto move_splits = [&](Collective& row) {
+    row.first_split += static_cast<std::uint32_t>(place.first_split);
+    row.first_out_split += static_cast<std::uint32_t>(place.first_split);
+  };
+  for (std::size_t i = place.first_collective; i < trace.collectives.size(); ++i) {
+    move_splits(trace.collectives[i]);
+    trace.collectives[i].group = groups[trace.collectives[i].group];
+  }
+  for (Record& record : in.array<Record>()) {
+    move_splits(record.row);
+    record.row.group = record_groups[record.row.group];
+    records_.push_back(record);
+  }
+  for (Bare& bare : in.array<Bare>()) {
+    bare.collective += static_cast<std::uint32_t>(place.first_collective);
+    bare_.push_back(bare);
+  }
+  for (Annotation& annotation : in.array<Annotation>()) {
+    annotation.thread = place.threads[annotation.thread];
+    annotations_.push_back(annotation);
+  }
+}
+
 void report_unknown_bytes(const RankTrace& trace, const Problem& origin, Problems& problems) {
   std::int64_t odd_type = 0, no_size = 0;
   for (const Collective& row : trace.collectives) {

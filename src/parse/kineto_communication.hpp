@@ -3,6 +3,7 @@
 // from the best of the three that the file has.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,16 @@ class CommunicationRows {
   /// and unclear operations and unnamed peers those of the innermost annotation around their launch.
   void finish(RankTrace& trace);
   void clear();
+
+  /// All but the collectives and splits themselves, which are the trace's.
+  void pack(const RankTrace& trace, ByteWriter& out) const;
+  /// Where the rows of another part of the file have been put in the trace.
+  struct Place {
+    std::size_t first_collective, first_split;
+    std::span<const std::uint32_t> threads;  // their numbers here
+  };
+  /// That part's collectives, which stand in the trace already, get their groups and splits.
+  void absorb(ByteReader& in, RankTrace& trace, const Place& place);
 
  private:
   struct Record {

@@ -48,6 +48,34 @@ std::uint32_t GroupRows::row(const CommunicationArguments& arguments, std::vecto
   return found->second;
 }
 
+void GroupRows::pack(const std::vector<ProcessGroup>& groups, ByteWriter& out) const {
+  std::vector<const std::string*> keys(groups.size());
+  for (const auto& [key, row] : rows_) keys[row] = &key;
+  out.value<std::uint64_t>(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    out.text(*keys[i]);
+    out.text(groups[i].name);
+    out.text(groups[i].description);
+    out.value(groups[i].size);
+    out.array(groups[i].members);
+  }
+}
+
+std::vector<std::uint32_t> GroupRows::absorb(ByteReader& in, std::vector<ProcessGroup>& groups) {
+  std::vector<std::uint32_t> numbers(in.value<std::uint64_t>());
+  for (std::uint32_t& number : numbers) {
+    const auto [found, is_new] = rows_.try_emplace(in.text(), static_cast<std::uint32_t>(groups.size()));
+    ProcessGroup group;
+    group.name = in.text();
+    group.description = in.text();
+    group.size = in.value<std::int32_t>();
+    group.members = in.array<std::int32_t>();
+    if (is_new) groups.push_back(std::move(group));
+    number = found->second;
+  }
+  return numbers;
+}
+
 void complete_groups(RankTrace& trace, const std::vector<ProcessGroup>& pg_config) {
   std::vector<ProcessGroup>& groups = trace.groups;
   for (ProcessGroup& row : groups) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/bytes.hpp"
 #include "core/tables.hpp"
 #include "parse/kineto_arguments.hpp"
 
@@ -16,6 +17,11 @@ class GroupRows {
   /// Row of the group that the arguments name; the row "all" (no name, size −1) if they name none.
   std::uint32_t row(const CommunicationArguments& arguments, std::vector<ProcessGroup>& groups);
   void clear() { rows_.clear(); }
+
+  /// groups: those that row() made.
+  void pack(const std::vector<ProcessGroup>& groups, ByteWriter& out) const;
+  /// Rows of another part of the file, as if row() had been asked for each of them: their numbers here.
+  std::vector<std::uint32_t> absorb(ByteReader& in, std::vector<ProcessGroup>& groups);
 
  private:
   std::unordered_map<std::string, std::uint32_t> rows_;

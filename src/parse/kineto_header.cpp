@@ -78,6 +78,7 @@ bool is_header_key(std::string_view raw_key) {
 
 void read_header_value(std::string_view raw_key, const JsonValue& value, TraceHeader& header) {
   if (!value.present()) return;
+  if (header.keeps_said) header.said.push_back({std::string(raw_key), std::string(value.text), value.type});
   if (raw_key == "distributedInfo") {
     if (value.type == JsonType::object) read_distributed_info(value.text, header);
   } else if (raw_key == "deviceProperties" || raw_key == "computeProperties") {

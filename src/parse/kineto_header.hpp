@@ -20,6 +20,14 @@ struct TraceHeader {
   std::int32_t gpus = 0;
   std::int64_t gpu_memory_bytes = -1;
   std::vector<ProcessGroup> pg_config;
+
+  /// What was read, in order: of a later part of a file the first part reads it again.
+  struct Said {
+    std::string key, text;
+    JsonType type;
+  };
+  std::vector<Said> said;
+  bool keeps_said = false;
 };
 
 /// Whether the value of the key is worth keeping in memory whole.

@@ -1,6 +1,7 @@
 #include "parse/kineto_reader.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "parse/finish.hpp"
@@ -32,67 +33,92 @@ class ProblemReport {
   Problems& problems_;
 };
 
-enum class ReadEnd : std::uint8_t { whole, stopped };
-
-ReadEnd scan_file(ByteSource& source, KinetoScan& scan, Progress& progress, std::int64_t& text_bytes) {
-  std::size_t keep = 0;
-  std::int64_t reported = 0;
-  while (source.next(keep)) {
-    text_bytes += static_cast<std::int64_t>(source.size() - keep);
-    keep = source.size() - scan.consume({source.window(), source.size()}, false);
-    progress.add_bytes(source.file_bytes() - reported);
-    reported = source.file_bytes();
-    if (progress.stop_requested()) return ReadEnd::stopped;
-  }
-  progress.add_bytes(source.file_bytes() - reported);
-  scan.consume({source.window(), source.size()}, true);
-  return ReadEnd::whole;
-}
-
-void report_source(const ByteSource& source, const KinetoScan& scan, std::int64_t text_bytes, ProblemReport& report) {
-  if (source.status() == SourceStatus::gzip_cut) report.add(Code::gzip_cut, {}, text_bytes);
-  if (source.status() == SourceStatus::too_large) report.add(Code::size_limit, inflate_limit_text, text_bytes);
-  if (source.trailing_bytes() > 0)
-    report.add(Code::gzip_trailing_bytes, std::to_string(source.trailing_bytes()) + " bytes", text_bytes);
-  for (const DamagedRange& range : scan.damage()) {
+void report_scan(const ScanOutcome& scan, ProblemReport& report) {
+  const std::int64_t text_bytes = scan.text_bytes;
+  if (scan.status == SourceStatus::gzip_cut) report.add(Code::gzip_cut, {}, text_bytes);
+  if (scan.status == SourceStatus::too_large) report.add(Code::size_limit, inflate_limit_text, text_bytes);
+  if (scan.trailing_bytes > 0)
+    report.add(Code::gzip_trailing_bytes, std::to_string(scan.trailing_bytes) + " bytes", text_bytes);
+  for (const DamagedRange& range : scan.damage) {
     const std::string bytes = "bytes " + std::to_string(range.begin) + " to " + std::to_string(range.end);
     report.add(range.too_large ? Code::size_limit : Code::event_damaged, bytes, range.begin, range.count);
   }
-  const bool ended = source.status() == SourceStatus::end;
+  const bool ended = scan.status == SourceStatus::end;
   if (text_bytes == 0 && ended)
     report.add(Code::empty_file);
-  else if (scan.cut() && ended)
+  else if (scan.cut && ended)
     report.add(Code::file_cut, {}, text_bytes);
-  if (!scan.found_events() && text_bytes > 0) report.add(Code::json_invalid, "no traceEvents", 0);
+  if (!scan.found_events && text_bytes > 0) report.add(Code::json_invalid, "no traceEvents", 0);
 }
 
 }  // namespace
 
+std::size_t KinetoReader::window_bytes(const ReadOptions& options) {
+  return std::max(smallest_window_bytes, static_cast<std::size_t>(std::max<std::int64_t>(options.window_bytes, 0)));
+}
+
+ScanOutcome KinetoReader::scan(ByteSource& source, KinetoScan& scan, ScanEnd end, Progress& progress) {
+  ScanOutcome out;
+  std::size_t keep = 0;
+  std::int64_t reported = 0;
+  while (source.next(keep)) {
+    out.text_bytes += static_cast<std::int64_t>(source.size() - keep);
+    keep = source.size() - scan.consume({source.window(), source.size()}, false);
+    progress.add_bytes(source.file_bytes() - reported);
+    reported = source.file_bytes();
+    out.stopped = progress.stop_requested();
+    if (out.stopped) return out;
+  }
+  progress.add_bytes(source.file_bytes() - reported);
+  const std::string_view rest(source.window(), source.size());
+  if (end == ScanEnd::of_file)
+    scan.consume(rest, true);
+  else
+    out.ends_at_event = scan.ends_at_event(rest);
+  out.status = source.status();
+  out.error = source.error();
+  out.trailing_bytes = source.trailing_bytes();
+  out.cut = scan.cut();
+  out.found_events = scan.found_events();
+  out.damage = scan.damage();
+  return out;
+}
+
+ScanOutcome KinetoReader::scan_file(const TraceFile& file, const ReadOptions& options, KinetoBuilder& builder,
+                                    TraceHeader& header, Progress& progress) {
+  const std::unique_ptr<ByteSource> source =
+      open_source(file.path, window_bytes(options), source_memory_, options.inflate_limit, inflate_);
+  KinetoScan scan_of(builder, header, std::max(limit_bytes_, window_bytes(options)), level_);
+  return scan(*source, scan_of, ScanEnd::of_file, progress);
+}
+
 void KinetoReader::read(const TraceFile& file, const ReadOptions& options, Problems& problems, Progress& progress,
                         const TraceSink& sink) {
-  const auto window_bytes =
-      std::max(smallest_window_bytes, static_cast<std::size_t>(std::max<std::int64_t>(options.window_bytes, 0)));
-  const std::unique_ptr<ByteSource> source = open_source(file.path, window_bytes, source_memory_, options.inflate_limit, inflate_);
-  KinetoBuilder builder(options, memory_);
+  const bool in_parts = options.part.count > 1 && options.parts != nullptr;
+  if (in_parts && options.part.number > 0) return give_part(file, options, progress);
   TraceHeader header;
-  KinetoScan scan(builder, header, std::max(limit_bytes_, window_bytes), level_);
-  std::int64_t text_bytes = 0;
-  const ReadEnd end = scan_file(*source, scan, progress, text_bytes);
+  std::optional<KinetoBuilder> builder(std::in_place, options, memory_);
+  std::optional<ScanOutcome> found;
+  if (in_parts) found = take_parts(file, options, *builder, header, progress);
+  if (!found.has_value()) {
+    if (in_parts) builder.emplace(options, memory_), header = {};
+    found = scan_file(file, options, *builder, header, progress);
+  }
 
   ProblemReport report(file, header.rank, problems);
-  if (end == ReadEnd::stopped) {
+  if (found->stopped) {
     report.add(Code::not_read);
     return;
   }
-  if (source->status() == SourceStatus::unreadable) {
-    report.add(Code::unreadable_file, source->error());
+  if (found->status == SourceStatus::unreadable) {
+    report.add(Code::unreadable_file, found->error);
     return;
   }
-  report_source(*source, scan, text_bytes, report);
-  if (!scan.found_events()) return;
+  report_scan(*found, report);
+  if (!found->found_events) return;
 
-  builder.close(header, report.origin(), problems);
-  RankTrace& trace = builder.trace();
+  builder->close(header, report.origin(), problems);
+  RankTrace& trace = builder->trace();
   trace.format = TraceFormat::kineto;
   trace.iteration = file.iteration;
   trace.replica = file.replica;

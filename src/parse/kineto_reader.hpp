@@ -1,12 +1,28 @@
 // Reads PyTorch Kineto traces (Chrome trace JSON), plain or gzip, in fixed windows. In: a TraceFile. Out: one finished
-// RankTrace, and the problems of its content. The windows and tables are kept for the next file.
+// RankTrace, and the problems of its content. The windows and tables are kept for the next file. A large plain file can
+// be read by several readers, each a range of its bytes (kineto_ranges.cpp).
 #pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "parse/byte_source.hpp"
 #include "parse/kineto_build.hpp"
 #include "parse/kineto_scan.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
+
+/// What is known when the text has been scanned, beside the events.
+struct ScanOutcome {
+  bool stopped = false;
+  SourceStatus status = SourceStatus::more;
+  std::string error;
+  std::int64_t text_bytes = 0, trailing_bytes = 0;
+  bool cut = false, found_events = false;
+  bool ends_at_event = false;  // of a range: the scan of the whole file would start an event right behind it
+  std::vector<DamagedRange> damage;
+};
 
 class KinetoReader final : public TraceReader {
  public:
@@ -20,6 +36,20 @@ class KinetoReader final : public TraceReader {
             const TraceSink& sink) override;
 
  private:
+  enum class ScanEnd : std::uint8_t { of_file, of_range };
+  static std::size_t window_bytes(const ReadOptions& options);
+  static ScanOutcome scan(ByteSource& source, KinetoScan& scan, ScanEnd end, Progress& progress);
+  ScanOutcome scan_file(const TraceFile& file, const ReadOptions& options, KinetoBuilder& builder, TraceHeader& header,
+                        Progress& progress);
+  ScanOutcome scan_range(const TraceFile& file, FileRange range, const ReadOptions& options, KinetoBuilder& builder,
+                         TraceHeader& header, Progress& progress);
+  /// A later part: scanned and given to the reader of the first.
+  void give_part(const TraceFile& file, const ReadOptions& options, Progress& progress);
+  /// The first part: scanned and joined by the others. Nothing if the ranges did not fit together: the builder is of no
+  /// use then, and the whole file must be read.
+  std::optional<ScanOutcome> take_parts(const TraceFile& file, const ReadOptions& options, KinetoBuilder& builder,
+                                        TraceHeader& header, Progress& progress);
+
   std::size_t limit_bytes_;
   InflateBackend inflate_;
   SplitLevel level_;

@@ -27,14 +27,36 @@ bool holds_whole_event(std::string_view text, std::size_t begin) {
 
 }  // namespace
 
+void add_damaged_range(const DamagedRange& range, std::vector<DamagedRange>& all) {
+  if (all.size() < most_damage_rows || all.back().too_large != range.too_large) {
+    all.push_back(range);
+  } else {
+    all.back().count += range.count;
+    all.back().end = range.end;
+  }
+}
+
 KinetoScan::KinetoScan(KinetoBuilder& builder, TraceHeader& header, std::size_t largest_bytes, SplitLevel level)
     : builder_(builder), header_(header), largest_bytes_(largest_bytes), level_(level), spans_(span_capacity) {}
 
 bool KinetoScan::found_events() const { return found_list_ || (bare_list_ && builder_.any_event()); }
 
-std::size_t KinetoScan::consume(std::string_view window, bool at_end) {
+void KinetoScan::start_at_event(std::int64_t file_offset) {
+  window_offset_ = file_offset;
+  found_list_ = true;
+  behind_list_ = Place::root;
+  start_events(0);
+}
+
+bool KinetoScan::ends_at_event(std::string_view window) {
   window_ = window;
-  at_end_ = at_end;
+  at_end_ = true;
+  scan();
+  return place_ == Place::events && behind_list_ == Place::root && !dropping_ && split_.depth == 0 &&
+         !split_.in_string && kept_ == window_.size();
+}
+
+void KinetoScan::scan() {
   Progress progress = Progress::moved;
   while (progress == Progress::moved) {
     switch (place_) {
@@ -47,6 +69,12 @@ std::size_t KinetoScan::consume(std::string_view window, bool at_end) {
       case Place::over: at_ = kept_ = window_.size(); progress = Progress::starved; break;
     }
   }
+}
+
+std::size_t KinetoScan::consume(std::string_view window, bool at_end) {
+  window_ = window;
+  at_end_ = at_end;
+  scan();
   if (at_end) end_of_text();
   const std::size_t used = kept_;
   window_offset_ += static_cast<std::int64_t>(used);
@@ -359,12 +387,7 @@ KinetoScan::Progress KinetoScan::salvage() {
 
 void KinetoScan::add_damage(const DamagedRange& range) {
   builder_.trace().lost_events_count += range.count;
-  if (damage_.size() < most_damage_rows || damage_.back().too_large != range.too_large) {
-    damage_.push_back(range);
-  } else {
-    damage_.back().count += range.count;
-    damage_.back().end = range.end;
-  }
+  add_damaged_range(range, damage_);
 }
 
 void KinetoScan::end_of_text() {

@@ -18,6 +18,8 @@ struct DamagedRange {
   std::int64_t begin = 0, end = 0, count = 0;
   bool too_large = false;  // else: not JSON
 };
+/// The first ranges one by one, what is behind them as one.
+void add_damaged_range(const DamagedRange& range, std::vector<DamagedRange>& all);
 
 class KinetoScan {
  public:
@@ -27,6 +29,12 @@ class KinetoScan {
   /// Takes what is complete in the window, which starts with the bytes not used of the window before. Returns the
   /// number of bytes used. at_end: there is no more text.
   std::size_t consume(std::string_view window, bool at_end);
+
+  // Parts of a file. A part that starts where an event does goes on exactly as a scan of the whole file does there.
+  /// Instead of the beginning: an event of the list of a document starts at this offset of the file.
+  void start_at_event(std::int64_t file_offset);
+  /// Instead of the last consume(): whether the next event of that list starts right behind this window.
+  bool ends_at_event(std::string_view window);
 
   /// After the end: whether it came before a closing bracket.
   bool cut() const { return cut_; }
@@ -46,6 +54,7 @@ class KinetoScan {
   };
   enum class Progress : std::uint8_t { moved, starved };
 
+  void scan();
   Progress scan_outside();
   Progress scan_root();
   Progress scan_value(std::string_view key, std::size_t key_begin, std::size_t at);

@@ -74,6 +74,7 @@ void LaunchJoin::make_room() {
 void LaunchJoin::add_launch(std::int64_t key, std::int64_t start_ns, std::uint32_t thread, bool graph) {
   if (key == 0) return;
   const Launch launch{key, start_ns, thread, graph ? graph_launch : unused};
+  if (writes_down_) return written_.push_back({launch, waiting_.empty() ? 0 : waiting_.back().row + 1ULL});
   if (!ascending_.empty() && key <= ascending_.back().key) {
     if (find_ascending(key) == nullptr) add_hashed(launch);
     return;
@@ -102,6 +103,7 @@ void LaunchJoin::drop_used() {
 
 void LaunchJoin::add_event(std::int64_t key, std::uint32_t row, EventTable& events) {
   if (key == 0) return;
+  if (writes_down_) return waiting_.push_back({key, row});
   if (Launch* launch = find(key); launch != nullptr) {
     if (launch->state == unused) launch->state = used;
     set_launch(events, row, launch->start_ns, launch->thread);
@@ -128,10 +130,39 @@ void LaunchJoin::settle_waiting(EventTable& events) {
 
 void LaunchJoin::finish(EventTable& events) { settle_waiting(events); }
 
+void LaunchJoin::pack(std::size_t first, std::size_t end, ByteWriter& out) const {
+  const auto of = [&](const auto& rows, auto place) {
+    const auto from = std::partition_point(rows.begin(), rows.end(), [&](const auto& row) { return row.*place < first; });
+    const auto to = std::partition_point(from, rows.end(), [&](const auto& row) { return row.*place < end; });
+    return std::span(from, to);
+  };
+  out.array(of(written_, &Written::before_event));
+  out.array(of(waiting_, &Waiting::row));
+}
+
+void LaunchJoin::replay(ByteReader& in, std::uint32_t first_event, std::span<const std::uint32_t> threads,
+                        EventTable& events) {
+  const std::vector<Written> launches = in.array<Written>();
+  std::size_t next = 0;
+  const auto add_launches = [&](std::uint64_t up_to) {
+    for (; next < launches.size() && launches[next].before_event <= up_to; ++next) {
+      const Launch& launch = launches[next].launch;
+      add_launch(launch.key, launch.start_ns, threads[launch.thread], launch.state == graph_launch);
+    }
+  };
+  for (const Waiting& event : in.array<Waiting>()) {
+    add_launches(event.row);
+    add_event(event.key, event.row + first_event, events);
+  }
+  add_launches(UINT64_MAX);
+}
+
 void LaunchJoin::clear() {
   ascending_.clear();
   slots_.clear();
   waiting_.clear();
+  written_.clear();
+  writes_down_ = false;
   ascending_room_ = found_at_ = filled_ = waiting_room_ = 0;
 }
 

@@ -6,7 +6,9 @@
 // whenever a quarter more of them wait, so that neither list holds what the other has.
 #pragma once
 #include <cstdint>
+#include <span>
 
+#include "core/bytes.hpp"
 #include "core/column.hpp"
 #include "core/tables.hpp"
 
@@ -21,6 +23,14 @@ class LaunchJoin {
   void add_event(std::int64_t key, std::uint32_t row, EventTable& events);
   void finish(EventTable& events);
   void clear();
+
+  /// For a part of a file: from now on launches and events are only written down, since a launch may stand in a part
+  /// before. 32 bytes a launch, 16 an event.
+  void write_down() { writes_down_ = true; }
+  /// What was written down of the events [first, end); launches go with the event behind them.
+  void pack(std::size_t first, std::size_t end, ByteWriter& out) const;
+  /// What another one packed, as if it came here; events and threads get the numbers they have in the whole file.
+  void replay(ByteReader& in, std::uint32_t first_event, std::span<const std::uint32_t> threads, EventTable& events);
 
  private:
   struct Launch {
@@ -51,6 +61,13 @@ class LaunchJoin {
   Column<Launch> slots_;            // open addressing
   std::size_t filled_ = 0;
   Column<Waiting> waiting_;
+
+  struct Written {
+    Launch launch;
+    std::uint64_t before_event;  // at or behind it
+  };
+  bool writes_down_ = false;
+  Column<Written> written_;
   std::size_t waiting_room_ = 0;    // events until their launches are looked for again
 };
 

@@ -13,7 +13,8 @@ struct OwnFile {
   FilePart part;
 };
 
-/// Largest first: what is left at the end is small, and the largest tables are made once.
+/// Largest first: what is left at the end is small, and the largest tables are made once. Files that several workers read
+/// stand in the same order for all of them, so that nobody waits for somebody who waits for him.
 std::vector<OwnFile> own_files(const Input& input, int worker);
 
 }  // namespace ccl

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/bytes.hpp"
 #include "core/problems.hpp"
 #include "core/progress.hpp"
 #include "core/tables.hpp"
@@ -36,10 +37,20 @@ struct Wants {
   }
 };
 
-/// Which ranks of a file with several are wanted: part `number` of `count`, of those in the order of their devices.
-/// Part 0 speaks for the file as a whole; another part may be empty.
+/// Which part of a file several workers read: of an SQLite export part `number` of `count` of its ranks, in the order
+/// of their devices; of a Kineto trace its bytes, and part 0 puts the trace together. Part 0 speaks for the file as a
+/// whole; another part may be empty.
 struct FilePart {
   int number = 0, count = 1;
+};
+
+/// How the parts of one Kineto trace come together: part `number` > 0 gives parcels, part 0 takes as many from each, part
+/// after part. Both wait for each other.
+class PartExchange {
+ public:
+  virtual ~PartExchange() = default;
+  virtual void give(Bytes parcel) = 0;
+  virtual Bytes take(int number) = 0;
 };
 
 struct Communicators;  // parse/nsys_survey.hpp
@@ -47,6 +58,7 @@ struct Communicators;  // parse/nsys_survey.hpp
 struct ReadOptions {
   Wants wants;
   FilePart part;
+  PartExchange* parts = nullptr;  // for a Kineto trace in parts
   const Communicators* communicators = nullptr;  // what the other exports of the run say of NCCL's communicators
   std::int64_t window_bytes = 4 << 20;
   std::int64_t inflate_limit = 200;  // bytes of text per byte of a gzip file; 0 = none
@@ -64,6 +76,9 @@ class TraceReader {
   virtual void read(const TraceFile& file, const ReadOptions& options, Problems& problems, Progress& progress,
                     const TraceSink& sink) = 0;
 };
+
+/// Instead of read() for a part that is not read after all: nobody waits for it.
+void pass_over_part(const ReadOptions& options);
 
 std::unique_ptr<TraceReader> make_kineto_reader();
 std::unique_ptr<TraceReader> make_nsys_sqlite_reader();

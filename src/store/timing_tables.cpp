@@ -105,21 +105,26 @@ ResultTable stage_table(const std::vector<WorkerTimings>& workers) {
 ResultTable file_time_table(const std::vector<WorkerTimings>& workers, const Input& input) {
   struct R {
     const TraceFile* file;
-    std::int64_t worker, time_ns;
+    std::int64_t worker, readers_count, time_ns;
   };
   std::vector<R> rows;
+  const auto row_of = [](const TraceFile& file, std::int64_t worker, double seconds) {
+    return R{&file, worker, std::max<std::int64_t>(1, std::ssize(file.readers)), nanoseconds(seconds)};
+  };
   for (const WorkerTimings& worker : workers)
     for (const FileTime& file : worker.timings.files)
       if (static_cast<std::size_t>(file.file) < input.files.size())
-        rows.push_back({&input.files[static_cast<std::size_t>(file.file)], worker.worker, nanoseconds(file.seconds)});
-  std::sort(rows.begin(), rows.end(), [](const R& a, const R& b) { return a.file < b.file; });
+        rows.push_back(row_of(input.files[static_cast<std::size_t>(file.file)], worker.worker, file.seconds));
+  std::stable_sort(rows.begin(), rows.end(), [](const R& a, const R& b) { return a.file < b.file; });
   const std::vector<ColumnSpec<R>> columns{
       text_column<R>("file", "file, relative to the trace folder", [](const R& r) { return r.file->shown; }),
       column("worker", &R::worker, "", "worker that read it"),
       integer_column<R>("file_bytes", "bytes", "size on disk", {}, [](const R& r) { return r.file->bytes; }),
-      column("time_ns", &R::time_ns, "ns", "wall time of reading it and of the metrics on it"),
-      derived<R>("read_bytes_per_s", "bytes_per_s", "file_bytes by time_ns", [](const R& r) {
-        return r.time_ns == 0 ? NAN : static_cast<double>(r.file->bytes) * 1e9 / static_cast<double>(r.time_ns);
+      column("readers_count", &R::readers_count, "", "workers that share the file, each with a row; 1 = nobody else"),
+      column("time_ns", &R::time_ns, "ns", "wall time of reading it, or its part, and of the metrics on it"),
+      derived<R>("read_bytes_per_s", "bytes_per_s", "file_bytes by readers_count and time_ns", [](const R& r) {
+        const auto bytes = static_cast<double>(r.file->bytes) / static_cast<double>(r.readers_count);
+        return r.time_ns == 0 ? NAN : bytes * 1e9 / static_cast<double>(r.time_ns);
       })};
   return make_table("files", "how long each trace file took", columns, rows);
 }

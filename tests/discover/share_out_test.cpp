@@ -38,9 +38,25 @@ TEST(ShareOut, AnExportOfANodeIsReadByAsManyAsItsBytesAreWorth) {
   EXPECT_EQ(files[0].owner, 3);
   files[1].format = TraceFormat::kineto;
   share_out(files, 4);
-  EXPECT_TRUE(files[1].readers.empty()) << "a Kineto trace is of one rank";
+  EXPECT_TRUE(files[1].readers.empty()) << "a small Kineto trace";
   share_out(files, 1);
   EXPECT_TRUE(files[2].readers.empty());
+}
+
+TEST(ShareOut, OnlyALargePlainKinetoTraceIsReadInParts) {
+  std::vector<TraceFile> files(2);
+  for (TraceFile& file : files) file.format = TraceFormat::kineto;
+  files[0].bytes = 4 * smallest_split_bytes, files[1].bytes = smallest_split_bytes / 2;
+  share_out(files, 3);
+  EXPECT_EQ(files[0].readers, (Owners{0, 1, 2}));
+  EXPECT_TRUE(files[1].readers.empty());
+  files[0].gzip = true;
+  share_out(files, 3);
+  EXPECT_TRUE(files[0].readers.empty()) << "a gzip stream has no borders";
+  files.resize(16, files[0]);
+  for (TraceFile& file : files) file.gzip = false, file.bytes = 2 * smallest_split_bytes;
+  share_out(files, 2);
+  for (const TraceFile& file : files) EXPECT_TRUE(file.readers.empty()) << "more files than workers";
 }
 
 TEST(ShareOut, OneWorkerGetsAll) { EXPECT_EQ(owners({3, 1, 2}, 1), (Owners{0, 0, 0})); }
