@@ -1,6 +1,6 @@
 // Collectives matched across ranks. make_records() turns one rank's collectives into records; route() says which
 // worker owns each; assemble() matches what an owner got; all three are pure. match() adds the one all-to-all, the
-// clock (exchange/clock.hpp) and the verdicts on their way back. Bytes moved: 120 per record out, 32 back.
+// clock (exchange/clock.hpp) and the verdicts on their way back. Bytes moved: 128 per record out, 32 back.
 #pragma once
 #include <vector>
 
@@ -14,7 +14,7 @@
 namespace ccl {
 
 /// Collectives of one trace as records, before ranks and groups are agreed on: group holds the local row, rank_row
-/// and rank the local trace number. Kept between parse and match; 120 bytes per communication kernel.
+/// and rank the local trace number. Kept between parse and match; 128 bytes per communication kernel.
 std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t local_trace);
 
 struct Matched {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "core/collective_math.hpp"
 #include "core/intervals.hpp"
@@ -95,14 +96,61 @@ std::vector<std::int64_t> first_starts_ns(const RankTrace& trace, const std::vec
   return first;
 }
 
+/// The calls that wait for the device on the threads that launch to it: how long they took up to a time.
+class Synchronising {
+ public:
+  explicit Synchronising(const RankTrace& trace) {
+    std::vector<bool> launches(trace.threads.size());
+    bool any = false;
+    for (const CpuSlice& slice : trace.slices) any |= slice.kind == SliceKind::runtime;
+    if (!any) return;
+    for (std::size_t i = 0; i < trace.events.size(); ++i)
+      if (trace.events.launch_ns[i] != absent_ns && trace.events.launch_thread[i] < launches.size())
+        launches[trace.events.launch_thread[i]] = true;
+    for (const CpuSlice& slice : trace.slices)
+      if (slice.kind == SliceKind::runtime && slice.thread < launches.size() && launches[slice.thread])
+        calls_.push_back({slice.start_ns, slice.end_ns});
+    calls_ = merge_intervals(std::move(calls_));
+    std::int64_t sum_ns = 0;
+    for (const Interval& call : calls_) before_ns_.push_back(std::exchange(sum_ns, sum_ns + call.length_ns()));
+  }
+  std::int64_t until_ns(std::int64_t t_ns) const {
+    const auto after = std::upper_bound(calls_.begin(), calls_.end(), t_ns,
+                                        [](std::int64_t t, const Interval& call) { return t < call.start_ns; });
+    if (after == calls_.begin()) return 0;
+    const auto at = static_cast<std::size_t>(after - calls_.begin()) - 1;
+    return before_ns_[at] + std::min(t_ns, calls_[at].end_ns) - calls_[at].start_ns;
+  }
+
+ private:
+  Intervals calls_;
+  std::vector<std::int64_t> before_ns_;
+};
+
 std::uint32_t capped(std::int64_t ns) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ns, 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+/// When each collective was launched, and how long the CPU waited for the device since the launch before.
+void add_launches(const RankTrace& trace, std::span<CollectiveRecord> records) {
+  const Synchronising synchronising(trace);
+  std::map<std::tuple<std::uint64_t, std::uint16_t>, std::int64_t> last_launch_ns;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    CollectiveRecord& record = records[i];
+    const std::int64_t launch_ns = trace.events.launch_ns[trace.collectives[i].event];
+    if (!is_symmetric(record.op) || launch_ns == absent_ns) continue;
+    record.before.queued_ns = std::min(capped(record.start_ns - launch_ns), BeforeCollective::unknown_ns - 1);
+    const auto [last, is_first] = last_launch_ns.try_emplace({record.group.value, record.lane}, launch_ns);
+    record.before.synchronised_ns = capped(synchronising.until_ns(launch_ns) - synchronising.until_ns(last->second));
+    last->second = std::max(last->second, launch_ns);
+  }
 }
 
 }  // namespace
 
 void add_context(const RankTrace& trace, std::span<CollectiveRecord> records) {
   if (records.empty()) return;
+  add_launches(trace, records);
   const std::vector<std::size_t> device_of_lane = device_of_lanes(trace);
   const std::vector<std::int64_t> first_ns = first_starts_ns(trace, device_of_lane);
   std::vector<DeviceSweep> devices(trace.devices.size());

@@ -10,8 +10,10 @@ namespace ccl {
 
 /// Fills `before` of the symmetric collectives among a trace's records (one per row of trace.collectives, in order).
 /// The time looked at runs from the end of the rank's previous symmetric collective of the same group and stream, the
-/// first time from the first event of the device. Events without a launch never make an idle stretch starved. Cost: one
-/// sweep over the events and one sort of the collectives; memory: 100 bytes a collective while it runs.
+/// first time from the first event of the device. Events without a launch never make an idle stretch starved.
+/// Synchronising calls are looked at from launch to launch, not before the first; they are known where slices of kind
+/// runtime are kept. Cost: one sweep over the events and one sort of the collectives; memory: 100 bytes a collective
+/// while it runs.
 void add_context(const RankTrace& trace, std::span<CollectiveRecord> records);
 
 }  // namespace ccl

@@ -12,20 +12,23 @@
 namespace ccl {
 
 /// What a rank's device did between its previous symmetric collective of the same group and stream and this one:
-/// the four times add up to that time (each stops at 4.29 s). Made while the events are in memory
+/// the first four add up to that time (each stops at 4.29 s). Made while the events are in memory
 /// (record_context.hpp).
 struct BeforeCollective {
+  static constexpr std::uint32_t unknown_ns = UINT32_MAX;
   std::uint32_t compute_ns = 0;
   std::uint32_t communication_ns = 0;   // of any group, not hidden by compute
   std::uint32_t starved_ns = 0;         // idle, and what ended the idling was launched after it began
   std::uint32_t stalled_ns = 0;         // the rest: copies, and idle with work already launched
   std::uint32_t kernels_count = 0;      // compute kernels that started
+  std::uint32_t queued_ns = unknown_ns; // from the start of the collective's launch to its own start
+  std::uint32_t synchronised_ns = 0;    // of the CPU between the launches of the two: in calls that wait for the device
   std::int64_t total_ns() const {
     return std::int64_t{compute_ns} + communication_ns + starved_ns + stalled_ns;
   }
 };
 
-/// One rank's part in one collective: 120 bytes.
+/// One rank's part in one collective: 128 bytes.
 struct CollectiveRecord {
   GroupId group;
   std::int64_t step = outside_step;     // after the rank's step_shift

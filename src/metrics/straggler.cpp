@@ -1,6 +1,5 @@
 // straggler: which rank computes longer than its peers, and what synchronising costs.
-// Definition: x = mean over steps of len(K \ C), compared within
-// a pipeline stage; flagged if x / median ≥ 1.05 and 0.6745·(x − median)/MAD > 3.5 (MAD = 0: the ratio alone), absent
+// Definition: x = mean over steps of len(K), compared within a pipeline stage; flagged if x / median ≥ 1.05 and 0.6745·(x − median)/MAD > 3.5 (MAD = 0: the ratio alone), absent
 // for fewer than three ranks. load_imbalance = (max − mean)/mean; sync_overhead = mean over ranks of Σ wait per step.
 // The length of a step carries no signal: synchronous ranks all have the same. Merge: sums.
 #include <cmath>
@@ -21,9 +20,9 @@ struct Straggler {
     return {.name = "straggler",
             .unit = "% (load imbalance)",
             .question = "Which rank computes longer than its peers, and what does synchronising cost?",
-            .definition = "Compute-only time len(K) - len(C & K) of a step, mean over steps, compared with the ranks of the "
-                          "same pipeline stage: (max - mean) / mean; a rank is flagged at 1.05 x median and a robust z "
-                          "above 3.5. Synchronisation = sum of the waits in matched collectives.",
+            .definition = "Compute len(K) of a step, mean over steps, compared with the ranks of the same pipeline stage: "
+                          "(max - mean) / mean; a rank is flagged at 1.05 x median and a robust z above 3.5. What of it "
+                          "communication overlaps does not count: a rank that never waits overlaps nothing. Synchronisation = sum of the waits in matched collectives.",
             .needs = "GPU kernels inside steps; three ranks of a stage for a verdict, matched collectives for waits",
             .section = PageSection::further,
             .aliases = {"load_imbalance_ratio"},
@@ -35,17 +34,19 @@ struct Straggler {
     StepId step;
     RankId rank;
     std::int32_t replica = -1;
-    std::int64_t compute_only_ns = 0, period_ns = 0, wait_ns = 0, matched_count = 0;
+    std::int64_t compute_ns = 0, compute_only_ns = 0, period_ns = 0, wait_ns = 0, matched_count = 0;
     auto key() const { return std::tuple(step, rank, replica); }
     void combine(const Row& other) {
+      compute_ns += other.compute_ns;
       compute_only_ns += other.compute_only_ns;
       period_ns += other.period_ns;
       wait_ns += other.wait_ns;
       matched_count += other.matched_count;
     }
-    static TableInfo table() { return {"rows", "compute-only time and waiting of each step on each rank"}; }
+    static TableInfo table() { return {"rows", "compute and waiting of each step on each rank"}; }
     static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
       std::vector<ColumnSpec<Row>> all = key_columns<Row>();
+      all.push_back(column("compute_ns", &Row::compute_ns, "ns", "union of its compute kernels, devices added"));
       all.push_back(column("compute_only_ns", &Row::compute_only_ns, "ns", "compute without communication, devices added"));
       all.push_back(column("period_ns", &Row::period_ns, "ns", "gap + GPU window, devices added"));
       all.push_back(integer_column<Row>("wait_ns", "ns", "sum of its waits in matched collectives", -1,
@@ -60,7 +61,8 @@ struct Straggler {
     for_each_step(trace, context.views->busy(), [&](const StepBusy& at) {
       Row row;
       row.step.step = at.step.number;
-      row.compute_only_ns = length_ns(at.lists.compute) - overlap_ns(at.lists.compute, at.lists.communication);
+      row.compute_ns = length_ns(at.lists.compute);
+      row.compute_only_ns = row.compute_ns - overlap_ns(at.lists.compute, at.lists.communication);
       row.period_ns = at.period_ns();
       out.of<Row>().push_back(row);
     });
@@ -86,7 +88,7 @@ struct Straggler {
     if (rows.empty()) return out.absent("no GPU event belongs to a step");
     std::vector<OfRank> ranks = ranks_of(rows, context);
     const double imbalance = compare_within_stages(ranks);
-    out.extra_tables.push_back(make_table("by_rank", "compute-only time of each rank against its stage", columns(), ranks));
+    out.extra_tables.push_back(make_table("by_rank", "compute of each rank against its stage", columns(), ranks));
     const PooledRatio waiting = pooled_ratio(rows, [](const Row& r) { return r.wait_ns; },
                                              [](const Row& r) { return r.matched_count > 0 ? r.period_ns : 0; });
     if (std::isnan(imbalance)) return out.not_applicable("one rank of a stage: nothing to compare");
@@ -100,20 +102,20 @@ struct Straggler {
       if (!rank.flagged) continue;
       if (++flagged <= 3) names += (names.empty() ? "" : ", ") + rank_name(rank.replica, rank.rank) + fmt::format(" ({:.2f} x median)", rank.ratio_to_median);
     }
-    out.value("load_imbalance_ratio", imbalance, "(max - mean) / mean of compute-only time, the largest over stages");
+    out.value("load_imbalance_ratio", imbalance, "(max - mean) / mean of compute, the largest over stages");
     out.value("stragglers_count", judged == 0 ? std::nan("") : static_cast<double>(flagged), "ranks flagged");
-    out.value("worst_rank", worst->rank.value, "rank with the largest compute-only time against its stage's median");
-    out.value("worst_to_median_ratio", worst->ratio_to_median, "its compute-only time / median of its stage");
+    out.value("worst_rank", worst->rank.value, "rank with the largest compute against its stage's median");
+    out.value("worst_to_median_ratio", worst->ratio_to_median, "its compute / median of its stage");
     out.value("sync_overhead_of_period_ratio", waiting.value, "waits in matched collectives, of the step period");
     out.value("sync_overhead_per_step_ns", wait_per_step(rows), "mean over ranks and steps of the summed waits");
-    std::string line = judged == 0 ? "fewer than three ranks of a stage: no verdict" : flagged == 0 ? "no rank computes longer than its peers outside communication" : "outside communication longer than its peers: " + names;
+    std::string line = judged == 0 ? "fewer than three ranks of a stage: no verdict" : flagged == 0 ? "no rank computes longer than its peers" : "longer than its peers: " + names;
     line += "; load imbalance " + percent(imbalance) + fmt::format(" (largest: {}, {:.2f} x median)", rank_name(worst->replica, worst->rank), worst->ratio_to_median);
     if (waiting.ranks_count > 0) line += "; waiting " + percent(waiting.value) + " of the step period";
     add_line(out.page, "compute", line);
     std::vector<std::string> lines;
     for (const OfRank& rank : ranks)
-      lines.push_back(fmt::format("  {}{}: compute only {} per step, {:.3f} x median, robust z {:.2f}{}", rank_name(rank.replica, rank.rank),
-                                  rank.stage < 0 ? "" : fmt::format(" (stage {})", rank.stage), milliseconds(rank.compute_only_ns),
+      lines.push_back(fmt::format("  {}{}: compute {} per step, {:.3f} x median, robust z {:.2f}{}", rank_name(rank.replica, rank.rank),
+                                  rank.stage < 0 ? "" : fmt::format(" (stage {})", rank.stage), milliseconds(rank.compute_ns),
                                   rank.ratio_to_median, rank.robust_z, rank.flagged ? ", flagged" : ""));
     add_capped(out.details, lines);
   }
@@ -123,7 +125,7 @@ struct Straggler {
     RankId rank;
     std::int32_t replica = -1, stage = -1;
     std::int64_t steps_count = 0;
-    double compute_only_ns = 0;  // mean over steps
+    double compute_ns = 0;  // mean over steps
     double ratio_to_median = 0, robust_z = 0;
     bool judged = false, flagged = false;
   };
@@ -133,7 +135,7 @@ struct Straggler {
     for (const Row& row : rows) {
       if (row.period_ns == 0) continue;
       auto& [compute_ns, steps] = sums[{row.replica, row.rank}];
-      compute_ns += row.compute_only_ns;
+      compute_ns += row.compute_ns;
       ++steps;
     }
     std::map<RankKey, std::int32_t> stages;
@@ -142,7 +144,7 @@ struct Straggler {
     std::vector<OfRank> out;
     for (const auto& [key, sum] : sums) {
       OfRank rank{.rank = key.second, .replica = key.first, .stage = stages[key], .steps_count = sum.second};
-      rank.compute_only_ns = ratio(static_cast<double>(sum.first), static_cast<double>(sum.second));
+      rank.compute_ns = ratio(static_cast<double>(sum.first), static_cast<double>(sum.second));
       out.push_back(rank);
     }
     return out;
@@ -151,12 +153,12 @@ struct Straggler {
   // Largest load imbalance over the stages with at least two ranks; NaN without one.
   static double compare_within_stages(std::vector<OfRank>& ranks) {
     std::map<std::int32_t, std::vector<double>> stages;
-    for (const OfRank& rank : ranks) stages[rank.stage].push_back(rank.compute_only_ns);
+    for (const OfRank& rank : ranks) stages[rank.stage].push_back(rank.compute_ns);
     for (OfRank& rank : ranks) {
       const std::vector<double>& peers = stages[rank.stage];
       const double middle = median(peers), deviation = median_absolute_deviation(peers);
-      rank.ratio_to_median = ratio(rank.compute_only_ns, middle);
-      rank.robust_z = ratio(0.6745 * (rank.compute_only_ns - middle), deviation);
+      rank.ratio_to_median = ratio(rank.compute_ns, middle);
+      rank.robust_z = ratio(0.6745 * (rank.compute_ns - middle), deviation);
       rank.judged = peers.size() >= 3;
       rank.flagged = rank.judged && rank.ratio_to_median >= 1.05 && (deviation == 0 || rank.robust_z > 3.5);
     }
@@ -180,8 +182,8 @@ struct Straggler {
     std::vector<ColumnSpec<OfRank>> all = key_columns<OfRank>();
     all.push_back(column("stage", &OfRank::stage, "", "stage of the pipeline", -1));
     all.push_back(column("steps_count", &OfRank::steps_count, "", "steps with GPU events"));
-    all.push_back(column("compute_only_mean_ns", &OfRank::compute_only_ns, "ns", "mean over steps of compute-only time"));
-    all.push_back(column("ratio_to_median", &OfRank::ratio_to_median, "", "compute_only_mean_ns / median of the stage's ranks"));
+    all.push_back(column("compute_mean_ns", &OfRank::compute_ns, "ns", "mean over steps of its compute"));
+    all.push_back(column("ratio_to_median", &OfRank::ratio_to_median, "", "compute_mean_ns / median of the stage's ranks"));
     all.push_back(column("robust_z", &OfRank::robust_z, "", "0.6745 x (value - median) / MAD; NaN if MAD is 0"));
     all.push_back(column("judged", &OfRank::judged, "", "the stage has at least three ranks"));
     all.push_back(column("flagged", &OfRank::flagged, "", "computes longer than its peers"));

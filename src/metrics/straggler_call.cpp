@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "core/statistics.hpp"
+#include "metrics/format.hpp"
 
 namespace ccl {
 namespace {
-constexpr double least_share_of_period = 0.01;
 constexpr std::int64_t least_times_last = 3;
 constexpr std::size_t least_earlier_steps = 3;
 constexpr double onset_factor = 3;
@@ -31,6 +31,38 @@ std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>
   return {};
 }
 
+Persistence persistence_of(const std::vector<std::pair<StepId, std::int64_t>>& blame_by_step, double relevant_ns) {
+  Persistence out;
+  out.steps_count = static_cast<std::int64_t>(blame_by_step.size());
+  std::size_t stretches = 0;
+  bool was_affected = false;
+  for (const auto& [step, ns] : blame_by_step) {
+    const bool affected = ns > 0 && static_cast<double>(ns) >= relevant_ns;
+    if (affected) {
+      ++out.affected_count;
+      if (!out.first) out.first = step;
+      out.last = step;
+      stretches += was_affected ? 0 : 1;
+    }
+    was_affected = affected;
+  }
+  out.at_a_stretch = stretches == 1;
+  return out;
+}
+
+std::string persistence_text(const Persistence& persistence, const std::optional<StepId>& onset) {
+  const std::string of = std::to_string(persistence.affected_count) + " of " + std::to_string(persistence.steps_count);
+  if (onset) return "since " + step_name(*onset) + " (" + of + " steps)";
+  if (persistence.steps_count <= 1) return "in the one step seen";
+  if (persistence.always()) return "in all " + std::to_string(persistence.steps_count) + " steps";
+  if (!persistence.at_a_stretch) return "in " + of + " steps";
+  const StepId first = *persistence.first, last = *persistence.last;
+  if (first == last) return "in " + step_name(first) + " only (" + of + ")";
+  if (first.iteration < 0 && last.iteration < 0)
+    return "in steps " + std::to_string(first.step) + "-" + std::to_string(last.step) + " only (" + of + ")";
+  return "in " + step_name(first) + " to " + step_name(last) + " only (" + of + ")";
+}
+
 namespace {
 
 StragglerCall call_rank(const std::vector<RankBlame>& ranks, std::size_t which, std::int64_t residual_ns) {
@@ -38,13 +70,15 @@ StragglerCall call_rank(const std::vector<RankBlame>& ranks, std::size_t which, 
   out.largest = which;
   const RankBlame& rank = ranks[which];
   out.share_of_period = ratio(static_cast<double>(rank.blame_ns), static_cast<double>(rank.periods_ns));
-  const std::int64_t noise_ns = residual_ns < 0 ? 0 : 2 * residual_ns * rank.last_count;
+  const std::int64_t noise_ns = residual_ns < 0 ? 0 : 2 * residual_ns * (rank.last_count - rank.lasting_count);
   out.stands_out =
       out.share_of_period >= least_share_of_period && rank.blame_ns > noise_ns && rank.last_count >= least_times_last;
   // Three small values before a fourth say little: what would not make it a straggler is not its beginning either.
   const double period_ns =
       rank.steps_count > 0 ? static_cast<double>(rank.periods_ns) / static_cast<double>(rank.steps_count) : 0;
-  out.onset = onset_of(rank.blame_by_step, least_share_of_period * period_ns);
+  out.relevant_ns = least_share_of_period * period_ns;
+  out.onset = onset_of(rank.blame_by_step, out.relevant_ns);
+  out.persistence = persistence_of(rank.blame_by_step, out.relevant_ns);
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct RankBlame {
   RankId rank;
   std::int64_t blame_ns = 0, blamed_wait_ns = 0, wait_ns = 0;
   std::int64_t last_count = 0, instances_count = 0;
+  std::int64_t lasting_count = 0;          // of last_count: late only by lag that counts already
   std::int64_t last_incomplete_count = 0;  // of last_count: members are missing
   std::int64_t members_seen = 0;           // the most in an instance where it is last
   std::int64_t periods_ns = 0;             // its summed step periods; 0 unknown
@@ -22,11 +24,33 @@ struct RankBlame {
   std::vector<std::pair<StepId, std::int64_t>> blame_by_step;  // ascending
 };
 
+/// Of the step periods: what a rank's own blame must reach.
+constexpr double least_share_of_period = 0.01;
+
+/// In which steps a rank is late enough to matter.
+struct Persistence {
+  std::int64_t steps_count = 0, affected_count = 0;
+  bool at_a_stretch = false;        // the affected steps follow each other
+  std::optional<StepId> first, last;  // of the affected
+  bool always() const { return affected_count == steps_count; }
+};
+/// Affected: at least relevant_ns. blame_by_step: ascending.
+Persistence persistence_of(const std::vector<std::pair<StepId, std::int64_t>>& blame_by_step, double relevant_ns);
+/// "since step 8 (3 of 6 steps)", "in all 6 steps", "in steps 10-11 only (2 of 4)", "in 12 of 20 steps", "in the one step
+/// seen".
+std::string persistence_text(const Persistence& persistence, const std::optional<StepId>& onset);
+
 struct StragglerCall {
   std::size_t largest = 0;      // who has the largest blame (ties: lowest replica, rank)
   double share_of_period = 0;   // its blame / summed step periods; NaN unknown
   bool stands_out = false;      // is called a straggler
   std::optional<StepId> onset;  // nothing: from the first step seen
+  double relevant_ns = 0;       // what a step's blame must reach to count
+  Persistence persistence;
+  /// Whether a step is one of those that its blame per step is the mean of.
+  bool counts(StepId step, std::int64_t blame_ns) const {
+    return onset ? !(step < *onset) : persistence.affected_count == 0 || static_cast<double>(blame_ns) >= relevant_ns;
+  }
 };
 
 /// ranks: not empty, ordered by (replica, rank). residual_ns: of the run, −1 unknown (then it limits nothing).

@@ -13,6 +13,7 @@ std::string_view to_text(Cause cause) {
   switch (cause) {
     case Cause::compute: return "slow_compute";
     case Cause::launch: return "late_launch";
+    case Cause::before: return "late_before_step";
     case Cause::stalled: return "stalled";
     case Cause::link: return "slow_link";
     case Cause::communication: return "communication";
@@ -24,9 +25,12 @@ std::string_view to_text(Cause cause) {
 
 void CauseSums::combine(const CauseSums& other) {
   for (std::int64_t CauseSums::*member :
-       {&CauseSums::instances_count, &CauseSums::last_count, &CauseSums::incomplete_count, &CauseSums::compute_ns,
-        &CauseSums::communication_ns, &CauseSums::launch_ns, &CauseSums::stalled_ns, &CauseSums::delay_ns, &CauseSums::by_compute_ns, &CauseSums::by_communication_ns,
-        &CauseSums::by_launch_ns, &CauseSums::by_stalled_ns, &CauseSums::behind_ns})
+       {&CauseSums::instances_count, &CauseSums::last_count, &CauseSums::incomplete_count,
+        &CauseSums::lasting_count, &CauseSums::compute_ns,
+        &CauseSums::communication_ns, &CauseSums::launch_ns, &CauseSums::stalled_ns, &CauseSums::delay_ns,
+        &CauseSums::by_compute_ns, &CauseSums::by_communication_ns,
+        &CauseSums::by_launch_ns, &CauseSums::by_stalled_ns, &CauseSums::behind_ns, &CauseSums::late_ns,
+        &CauseSums::lasting_ns, &CauseSums::first_ns, &CauseSums::lost_ns, &CauseSums::kept_ns})
     this->*member += other.*member;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "metrics/metric.hpp"
@@ -11,7 +12,7 @@
 
 namespace ccl::straggler {
 
-enum class Cause : std::uint8_t { compute, launch, stalled, link, communication, pipeline, unexplained };
+enum class Cause : std::uint8_t { compute, launch, before, stalled, link, communication, pipeline, unexplained };
 std::string_view to_text(Cause);
 
 /// Which ranks do the same work: those of one pipeline stage. Without a pipeline, all.
@@ -35,25 +36,37 @@ struct CauseSums {
   std::int32_t replica = -1;
   GroupId group;
   std::int64_t instances_count = 0, last_count = 0, incomplete_count = 0;  // incomplete: of last_count
+  std::int64_t lasting_count = 0;  // of last_count: its delay is mostly lasting_ns
   std::int64_t compute_ns = 0, communication_ns = 0, launch_ns = 0, stalled_ns = 0;  // before, all instances
   std::int64_t delay_ns = 0, by_compute_ns = 0, by_communication_ns = 0, by_launch_ns = 0, by_stalled_ns = 0;
   std::int64_t behind_ns = 0;  // part of the delay: more kernels than the others had left to run, not slower ones
+  std::int64_t late_ns = 0;     // part of the delay: it launched late; by_launch_ns and what else its launch lag explains
+  std::int64_t lasting_ns = 0;  // of late_ns: lag that an earlier collective of the step was late by already
+  std::int64_t first_ns = 0;    // of late_ns - lasting_ns: made before it first was level, so maybe in an earlier step
+  std::int64_t lost_ns = 0;     // while first_ns was made: how much longer than it the others waited in synchronising calls
+  std::int64_t kept_ns = 0;     // lag that is left at the step's last collective
   auto key() const { return std::tuple(step, rank, replica, group); }
   void combine(const CauseSums& other);
   static TableInfo table() { return {}; }
   static std::vector<ColumnSpec<CauseSums>> columns(const Resolver&) { return {}; }
 };
 
-/// How long a rank computes in a step, not written as such.
+/// How long a rank computes in a step and when it begins, not written as such.
 struct Compute {
   StepId step;
   RankId rank;
   std::int32_t replica = -1;
   std::int64_t compute_ns = 0, period_ns = 0;  // union of its kernels; devices added
+  std::int64_t start_ns = absent_ns, first_launch_ns = absent_ns;  // CPU step, its first launch; trace clock until report
+  std::int64_t loading_ns = 0;  // CPU slices of data loading before that launch
   auto key() const { return std::tuple(step, rank, replica); }
   void combine(const Compute& other) {
     compute_ns += other.compute_ns;
     period_ns += other.period_ns;
+    loading_ns = std::max(loading_ns, other.loading_ns);
+    start_ns = std::max(start_ns, other.start_ns);  // devices of one rank have one CPU step
+    if (first_launch_ns == absent_ns || (other.first_launch_ns != absent_ns && other.first_launch_ns < first_launch_ns))
+      first_launch_ns = other.first_launch_ns;
   }
   static TableInfo table() { return {}; }
   static std::vector<ColumnSpec<Compute>> columns(const Resolver&) { return {}; }
@@ -152,15 +165,28 @@ struct OwnBlame {
   RankId rank;
   std::vector<std::pair<StepId, std::int64_t>> by_step;  // ascending; every step in which it meets its peers
   std::map<std::tuple<Cause, GroupId>, std::vector<std::pair<StepId, std::int64_t>>> parts;  // add up to by_step
-  std::int64_t last_count = 0;                           // in the groups that count
+  std::int64_t last_count = 0, lasting_count = 0;        // in the groups that count
+  std::set<StepId> steps_of(const StragglerCall& call) const;  // those the call's blame per step is the mean of
 };
 /// Sorted by (replica, rank). causes: as add_causes() made them.
 std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<const Compute> computes,
                                  const Groups& groups, const Stages& stages);
-/// Why, where and how sure, over the steps from `since` on; as cause_sentence().
+/// Why, where and how sure, over the steps of the call; as cause_sentence(). One step alone never makes it sure.
 std::string own_sentence(const OwnBlame& own, std::span<const CauseSums> causes, std::span<const Compute> computes,
-                         const std::optional<StepId>& since, const Groups& groups, const Stages& stages);
+                         const StragglerCall& call, const Groups& groups, const Stages& stages);
 std::string describe(Cause cause);
+
+/// A rank without peers that computes longer than it did.
+struct Slower {
+  std::int32_t replica = -1;
+  RankId rank;
+  StepId since;
+  double times = 1, more_ns = 0;  // of its own earlier steps, beyond what all ranks take longer
+};
+/// The one with the most more_ns first. At least three earlier steps, and each later one at least 1.05 x each of them.
+std::vector<Slower> slower_than_before(std::span<const Compute> computes);
+std::string slower_text(const Slower& slower);
+ResultTable slower_table(const std::vector<Slower>& rows);
 /// A group without members where the id is unknown.
 const Group& group_of(const Groups& groups, GroupId id);
 

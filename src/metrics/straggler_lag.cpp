@@ -10,6 +10,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/statistics.hpp"
+#include "metrics/straggler_lasting.hpp"
 #include "metrics/trace_views.hpp"
 
 namespace ccl {
@@ -19,25 +20,35 @@ using namespace straggler;
 
 struct StragglerLag {
   static MetricInfo info() {
-    return {.name = "straggler_lag",
-            .unit = "us",
-            .question = "Which rank makes the others wait, by how much, since when and on which group?",
-            .definition =
-                "Lag of a matched symmetric collective = longest - shortest duration over its members; the "
-                "shortest is the last to arrive. Blame of a rank = sum over the collectives where it is last "
-                "of second shortest - shortest duration. Clock-free.",
-            .needs = "traces of at least two ranks that share collectives",
-            .section = PageSection::answer,
-            .aliases = {},
-            .wants = {},
-            .needs_matching = true};
+    return {
+        .name = "straggler_lag",
+        .unit = "us",
+        .question = "Which rank makes the others wait, by how much, since when and on which group?",
+        .definition =
+            "Lag of a matched symmetric collective = longest - shortest duration over its members; the "
+            "shortest is the last to arrive. Blame of a rank = sum over the collectives where it is last "
+            "of second shortest - shortest duration. Clock-free. Its own blame, which the page names, is what it is "
+            "late by itself: launch lag that lasts from collective to collective counts once, compute as often as it "
+            "is longer than its peers'.",
+        .needs = "traces of at least two ranks that share collectives",
+        .section = PageSection::answer,
+        .aliases = {},
+        .wants = {.runtime_calls = true},
+        .needs_matching = true};
   }
   using Tables = straggler::Tables;
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
+    const std::vector<std::int64_t> first_launch_ns = first_launches_ns(trace);
+    const std::vector<std::int64_t> loading_ns =
+        loading_before_ns(trace, first_launch_ns, context.classifier.training());
     for_each_step(trace, context.views->busy(), [&](const StepBusy& at) {
       Compute row;
       row.step.step = at.step.number;
+      row.start_ns = at.step.start_ns;
+      const auto step = static_cast<std::size_t>(&at.step - trace.steps.data());
+      row.first_launch_ns = first_launch_ns[step];
+      row.loading_ns = loading_ns[step];
       row.compute_ns = length_ns(at.lists.compute);
       row.period_ns = at.period_ns();
       out.of<Compute>().push_back(row);
@@ -46,10 +57,18 @@ struct StragglerLag {
 
   static void matched(const MatchedCollectives& collectives, const ClosingContext& context, Tables& out) {
     const Stages stages(context.ranks, context.groups, context.workload);
+    const auto members_of = [&](const MatchedInstance& instance) {
+      return std::span(collectives.members)
+          .subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen));
+    };
+    std::map<std::pair<std::int32_t, RankId>, FirstMeeting> first;
+    std::vector<const MatchedInstance*> of_step;  // of one group
+    const auto add_step = [&] {
+      add_causes_of_step(std::exchange(of_step, {}), stages, members_of, out.of<CauseSums>());
+    };
     for (const MatchedInstance& instance : collectives.instances) {
       if (instance.members_seen < 2) continue;
-      const std::span members = std::span(collectives.members)
-                                    .subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen));
+      const std::span members = members_of(instance);
       const Dimension dimension = dimension_of(context.groups, instance.group, instance.op);
       const bool usable = instance.credible && instance.transfer_ns >= 0;
       if (usable) add_transfer(instance, members, dimension, out.of<Transfer>());
@@ -57,11 +76,19 @@ struct StragglerLag {
       Tally tally{.instances_count = 1};
       if (usable) {
         add_instance(instance, members, dimension, out);
-        add_causes(instance, members, stages, out.of<CauseSums>());
+        if (!of_step.empty() && !same_step(*of_step.back(), instance)) add_step();
+        of_step.push_back(&instance);
+        for (const MatchedMember& member : members) {
+          const FirstMeeting meeting{instance.replica, member.rank, instance.iteration, member.start_ns,
+                                     member.rank.value == instance.last_rank ? instance.wait_sum_ns : 0};
+          first.try_emplace({instance.replica, member.rank}, meeting).first->second.combine(meeting);
+        }
       }
       tally.credible_count = usable ? 1 : 0;
       out.of<Tally>().push_back(tally);
     }
+    add_step();
+    for (const auto& [rank, meeting] : first) out.of<FirstMeeting>().push_back(meeting);
     out.for_each([](auto& rows) { sort_and_fold(rows); });
   }
 
@@ -75,6 +102,41 @@ struct StragglerLag {
   }
 
  private:
+  static bool same_step(const MatchedInstance& a, const MatchedInstance& b) {
+    const auto key = [](const MatchedInstance& i) { return std::tuple(i.iteration, i.replica, i.group, i.step); };
+    return key(a) == key(b);
+  }
+
+  /// By step; absent where nothing was launched.
+  static std::vector<std::int64_t> first_launches_ns(const RankTrace& trace) {
+    std::vector<std::int64_t> first(trace.steps.size(), absent_ns);
+    for (std::size_t i = 0; i < trace.events.size(); ++i) {
+      const std::int64_t launch_ns = trace.events.launch_ns[i];
+      if (trace.events.step[i] < 0 || launch_ns == absent_ns) continue;
+      std::int64_t& known_ns = first[static_cast<std::size_t>(trace.events.step[i])];
+      if (known_ns == absent_ns || launch_ns < known_ns) known_ns = launch_ns;
+    }
+    return first;
+  }
+
+  /// By step: the longest slice of data loading, of those that metrics keep, before its first launch.
+  static std::vector<std::int64_t> loading_before_ns(const RankTrace& trace,
+                                                     const std::vector<std::int64_t>& first_launch_ns,
+                                                     const TrainingRules& rules) {
+    std::vector<std::int64_t> loading(trace.steps.size(), 0);
+    std::vector<signed char> loads(trace.strings.size(), -1);
+    for (const CpuSlice& slice : trace.slices) {
+      if (slice.kind == SliceKind::runtime) continue;
+      signed char& known = loads[slice.name];
+      if (known < 0) known = rules.role(trace.strings.text(slice.name)) == SliceRole::data_loading ? 1 : 0;
+      if (known == 0) continue;
+      for (std::size_t s = 0; s < loading.size(); ++s)
+        if (trace.steps[s].start_ns <= slice.start_ns && slice.end_ns <= first_launch_ns[s])
+          loading[s] = std::max(loading[s], slice.end_ns - slice.start_ns);
+    }
+    return loading;
+  }
+
   // Rows of one instance: its lag, and for every member its wait; the last one also gets the blame.
   static void add_instance(const MatchedInstance& instance, std::span<const MatchedMember> members, Dimension dimension,
                            Tables& out) {

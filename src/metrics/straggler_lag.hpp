@@ -116,6 +116,21 @@ struct Lag {
   static std::vector<ColumnSpec<Lag>> columns(const Resolver&) { return {}; }
 };
 
+/// Not written: the first matched collective of a rank, whose lateness comes from before all that was matched.
+struct FirstMeeting {
+  std::int32_t replica = -1;
+  RankId rank;
+  std::int32_t iteration = -1;
+  std::int64_t start_ns = 0, blamed_wait_ns = 0;  // the others' waits if it is last
+  auto key() const { return std::tuple(replica, rank); }
+  void combine(const FirstMeeting& other) {
+    if (std::tuple(other.iteration, other.start_ns, other.blamed_wait_ns) < std::tuple(iteration, start_ns, blamed_wait_ns))
+      *this = other;
+  }
+  static TableInfo table() { return {}; }
+  static std::vector<ColumnSpec<FirstMeeting>> columns(const Resolver&) { return {}; }
+};
+
 /// Not written: how many symmetric instances there are, and how many of them may be believed.
 struct Tally {
   std::int64_t instances_count = 0, credible_count = 0;
@@ -128,10 +143,13 @@ struct Tally {
   static std::vector<ColumnSpec<Tally>> columns(const Resolver&) { return {}; }
 };
 
-using Tables = RowTables<Row, ByGroup, ByDimension, Blame, Lag, Tally, CauseSums, Elsewhere, Transfer, Compute>;
+using Tables =
+    RowTables<Row, ByGroup, ByDimension, Blame, Lag, Tally, FirstMeeting, CauseSums, Elsewhere, Transfer, Compute>;
 
 /// "since step 9 (iteration_10)" or "from the first step seen".
 std::string since_text(const std::optional<StepId>& onset);
+/// Line and table where no rank has a peer to be compared with.
+void add_history(const Tables& tables, Report& out);
 /// Lines, headlines and the table own_blame. all: every blame of every rank, sorted by (replica, rank).
 void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
                     const ReportContext& context, Report& out);

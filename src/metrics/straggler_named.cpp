@@ -1,6 +1,7 @@
 // Who is called a straggler, and one sentence on each: since when, how much, why. Report stage.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/statistics.hpp"
 #include "metrics/straggler_lag.hpp"
@@ -13,7 +14,7 @@ constexpr std::size_t most_further_stragglers = 3;
 /// What the sentences rest on.
 struct Evidence {
   const std::vector<CauseSums>& causes;
-  const std::vector<Compute>& computes;
+  const std::vector<Compute> computes;  // on the corrected clock
   const Stages& stages;
   const ReportContext& context;
 };
@@ -39,16 +40,17 @@ std::vector<RankBlame> own_by_rank(const std::vector<RankBlame>& ranks, const st
     if (at == own.end()) continue;
     rank.blame_by_step = at->by_step;
     rank.last_count = at->last_count;
+    rank.lasting_count = at->lasting_count;
     for (const auto& [step, ns] : at->by_step) rank.blame_ns += ns;
   }
   return out;
 }
 
-/// A straggler's own blame per step, from its onset on.
+/// A straggler's own blame per step, in the steps of the call.
 double ns_per_step(const RankBlame& rank, const StragglerCall& call) {
   std::vector<double> values;
   for (const auto& [step, ns] : rank.blame_by_step)
-    if (!call.onset || !(step < *call.onset)) values.push_back(static_cast<double>(ns));
+    if (call.counts(step, ns)) values.push_back(static_cast<double>(ns));
   return mean(values);
 }
 
@@ -69,7 +71,7 @@ std::pair<GroupId, double> dominant_group(const OwnBlame& own) {
 }
 
 std::string why(const OwnBlame& own, const StragglerCall& call, const Evidence& evidence) {
-  return own_sentence(own, evidence.causes, evidence.computes, call.onset, evidence.context.groups, evidence.stages);
+  return own_sentence(own, evidence.causes, evidence.computes, call, evidence.context.groups, evidence.stages);
 }
 
 // Whatever hides the delay shows here: " (steps take 2.26 ms longer since then)".
@@ -86,11 +88,43 @@ std::string longer_text(const RankBlame& rank, const StragglerCall& call, const 
 
 /// Mean of its periods in the steps that its delay is the mean of.
 double blamed_period_ns(const RankBlame& rank, const StragglerCall& call, const Evidence& evidence) {
-  std::vector<double> since_ns;
+  std::set<StepId> counted;
+  for (const auto& [step, ns] : rank.blame_by_step)
+    if (call.counts(step, ns)) counted.insert(step);
+  std::vector<double> periods_ns;
   for (const Compute& row : evidence.computes)
-    if (call.onset && row.rank == rank.rank && row.replica == rank.replica && !(row.step < *call.onset))
-      since_ns.push_back(static_cast<double>(row.period_ns));
-  return since_ns.empty() ? period_ns(rank) : mean(since_ns);
+    if (row.rank == rank.rank && row.replica == rank.replica && counted.count(row.step) > 0)
+      periods_ns.push_back(static_cast<double>(row.period_ns));
+  return periods_ns.empty() ? period_ns(rank) : mean(periods_ns);
+}
+
+/// The beginnings of all steps on the corrected clock.
+std::vector<Compute> corrected(std::vector<Compute> computes, const ReportContext& context) {
+  std::map<std::tuple<std::int32_t, std::int32_t, RankId>, std::int32_t> hosts;
+  for (const RankEntry& entry : context.ranks.entries)
+    hosts[{entry.iteration, entry.replica, entry.rank}] = entry.host_index;
+  for (Compute& row : computes) {
+    const auto host = hosts.find({row.step.iteration, row.replica, row.rank});
+    const bool known =
+        host != hosts.end() && host->second >= 0 && static_cast<std::size_t>(host->second) < context.clock.hosts.size();
+    for (std::int64_t Compute::*time : {&Compute::start_ns, &Compute::first_launch_ns})
+      if (row.*time != absent_ns) row.*time = known ? context.clock.corrected(host->second, row.*time) : absent_ns;
+  }
+  return computes;
+}
+
+/// ", 26.4 ms of that at the first one, for what was before it": where that is much of it.
+std::string first_wait_text(const RankBlame& all, const std::vector<FirstMeeting>& firsts) {
+  for (const FirstMeeting& first : firsts)
+    if (first.rank == all.rank && first.replica == all.replica && 4 * first.blamed_wait_ns >= all.blamed_wait_ns &&
+        first.blamed_wait_ns > 0 && all.instances_count > 1)
+      return ", " + time(first.blamed_wait_ns) + " of that at its first collective, for what was before";
+  return "";
+}
+
+/// " in a step, since step 8 (3 of 6 steps)", " in the one step seen".
+std::string in_steps_text(const StragglerCall& call) {
+  return (call.persistence.steps_count > 1 ? " in a step, " : " ") + persistence_text(call.persistence, call.onset);
 }
 
 std::string host_text(const RankBlame& rank, const Ranks& ranks) {
@@ -101,8 +135,7 @@ std::string host_text(const RankBlame& rank, const Ranks& ranks) {
 
 /// all: with the blame of others that only passes through it; rank: with its own blame.
 void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const StragglerCall& call, const OwnBlame& own,
-                         const Evidence& evidence,
-                         std::vector<std::string>& lines) {
+                         const Evidence& evidence, const std::string& first_wait, std::vector<std::string>& lines) {
   const std::string who = rank_name(rank.replica, rank.rank);
   const std::string times = " in " + std::to_string(all.last_count) + " of " +
                             counted(static_cast<std::size_t>(all.instances_count), "collective");
@@ -110,15 +143,15 @@ void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const Stra
   if (all.last_incomplete_count > 0)
     add_line(lines, "late",
              who + " is last of the " + std::to_string(all.members_seen) + " ranks seen" + times +
-                 "; the others wait " + time(all.blamed_wait_ns) + " for it in all");
+                 "; the others wait " + time(all.blamed_wait_ns) + " for it in all" + first_wait);
   else
-    add_line(
-        lines, "late",
-        who + " is the straggler: last" + times + "; the others wait " + time(all.blamed_wait_ns) + " for it in all");
+    add_line(lines, "late",
+             who + " is the straggler: last" + times + "; the others wait " + time(all.blamed_wait_ns) +
+                 " for it in all" + first_wait);
   const auto [group, share] = dominant_group(own);
   const double delay_ns = ns_per_step(rank, call);
   add_line(lines, "",
-           "it delays its group by " + milliseconds(delay_ns) + " in a step, " + since_text(call.onset) +
+           "it delays its group by " + milliseconds(delay_ns) + in_steps_text(call) +
                longer_text(rank, call, evidence) + "; " + percent(share) + " of that on " +
                group_name(evidence.context.groups, group) + host_text(rank, evidence.context.ranks));
   const std::string cause = why(own, call, evidence);
@@ -126,15 +159,18 @@ void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const Stra
   const double blamed_ns = blamed_period_ns(rank, call, evidence);
   add_line(lines, "",
            "gain if it arrived with the next to last: up to " + milliseconds(delay_ns) + " of its " +
-               milliseconds(blamed_ns) + " step period" + (call.onset ? " since then (" : " (") +
+               milliseconds(blamed_ns) + " step period" +
+               (call.onset                  ? " since then ("
+                : call.persistence.always() ? " ("
+                                            : " in these steps (") +
                percent(ratio(delay_ns, blamed_ns)) + ")");
 }
 
 // "rank 42 too: 3.98 ms in a step, from the first step seen: late launch …; host node10".
 std::string further_straggler(const RankBlame& rank, const StragglerCall& call, const OwnBlame& own,
                               const Evidence& evidence) {
-  return rank_name(rank.replica, rank.rank) + " too: " + milliseconds(ns_per_step(rank, call)) + " in a step, " +
-         since_text(call.onset) + ": " + why(own, call, evidence) + host_text(rank, evidence.context.ranks);
+  return rank_name(rank.replica, rank.rank) + " too: " + milliseconds(ns_per_step(rank, call)) + in_steps_text(call) +
+         ": " + why(own, call, evidence) + host_text(rank, evidence.context.ranks);
 }
 
 /// One row of the table: a rank's own blame.
@@ -143,6 +179,7 @@ struct OwnRow {
   RankId rank;
   bool stands_out = false;
   std::int64_t since_step = -1, own_blame_ns = 0, per_step_ns = 0, period_ns = 0;
+  Persistence persistence;
   Cause cause = Cause::unexplained;
 };
 
@@ -152,10 +189,21 @@ ResultTable own_table(const std::vector<OwnRow>& rows) {
   all.push_back(column("replica", &OwnRow::replica, "", "replica folder the rank belongs to; -1 = none", -1));
   all.push_back(integer_column<OwnRow>("straggler", "", "1 = it stands out", {},
                                        [](const OwnRow& row) { return std::int64_t{row.stands_out}; }));
-  all.push_back(column("since_step", &OwnRow::since_step, "", "first step of the delay; -1 = from the first step seen", -1));
+  all.push_back(column("since_step", &OwnRow::since_step, "",
+                       "first step of the delay; -1 = from the first step seen, or not lasting", -1));
   all.push_back(column("own_blame_ns", &OwnRow::own_blame_ns, "ns", "delay it causes itself, largest group of each step"));
-  all.push_back(column("per_step_ns", &OwnRow::per_step_ns, "ns", "mean of it over the steps from then on"));
+  all.push_back(column("per_step_ns", &OwnRow::per_step_ns, "ns",
+                       "mean of it over the steps from then on; without onset over the affected ones"));
   all.push_back(column("period_ns", &OwnRow::period_ns, "ns", "mean step period of the rank over these steps"));
+  all.push_back(integer_column<OwnRow>("steps_count", "", "steps in which it meets its peers", {},
+                                       [](const OwnRow& row) { return row.persistence.steps_count; }));
+  all.push_back(integer_column<OwnRow>("affected_steps_count", "", "of them: the delay is at least 1 % of the period",
+                                       {}, [](const OwnRow& row) { return row.persistence.affected_count; }));
+  const auto step_of = [](const std::optional<StepId>& step) { return step ? step->step : -1; };
+  all.push_back(integer_column<OwnRow>("first_affected_step", "", "first of these steps; -1 = none", -1,
+                                       [step_of](const OwnRow& row) { return step_of(row.persistence.first); }));
+  all.push_back(integer_column<OwnRow>("last_affected_step", "", "last of these steps; -1 = none", -1,
+                                       [step_of](const OwnRow& row) { return step_of(row.persistence.last); }));
   all.push_back(text_column<OwnRow>("cause", "what most of it comes from",
                                     [](const OwnRow& row) { return std::string(to_text(row.cause)); }));
   return make_table("own_blame", "blame of each rank that is neither waiting elsewhere nor its place in the pipeline", all, rows);
@@ -175,13 +223,23 @@ std::string since_text(const std::optional<StepId>& onset) {
   return onset ? "since " + step_name(*onset) : "from the first step seen";
 }
 
+void add_history(const Tables& tables, Report& out) {
+  const std::vector<Slower> slower = slower_than_before(tables.of<Compute>());
+  out.extra_tables.push_back(slower_table(slower));
+  const std::string none = "none shares a collective with a rank of its pipeline stage";
+  if (slower.empty()) return add_line(out.page, "late", "no rank stands out: " + none);
+  add_line(out.page, "late", slower_text(slower.front()));
+  for (std::size_t i = 1; i < slower.size(); ++i)
+    add_line(i <= most_further_stragglers ? out.page : out.details, "", slower_text(slower[i]));
+}
+
 void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
                     const ReportContext& context, Report& out) {
-  const std::vector<OwnBlame> own = own_blames(tables.of<CauseSums>(), tables.of<Compute>(), context.groups, stages);
-  const Evidence evidence{tables.of<CauseSums>(), tables.of<Compute>(), stages, context};
+  const Evidence evidence{tables.of<CauseSums>(), corrected(tables.of<Compute>(), context), stages, context};
+  const std::vector<OwnBlame> own = own_blames(evidence.causes, evidence.computes, context.groups, stages);
   if (own.empty()) {
     out.value("straggler_rank", -1, "the rank that stands out; -1 = none");
-    return add_line(out.page, "late", "no rank stands out: none shares a collective with a rank of its pipeline stage");
+    return add_history(tables, out);
   }
   const std::vector<RankBlame> ranks = own_by_rank(all, own);
   const std::int64_t residual_ns = context.clock.residual_ns;
@@ -200,7 +258,8 @@ void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, con
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const RankBlame& called = ranks[calls[i].largest];
     if (i == 0)
-      add_straggler_lines(all[calls[i].largest], called, calls[i], *find_rank(own, called), evidence, out.page);
+      add_straggler_lines(all[calls[i].largest], called, calls[i], *find_rank(own, called), evidence,
+                          first_wait_text(all[calls[i].largest], tables.of<FirstMeeting>()), out.page);
     else
       add_line(i <= most_further_stragglers ? out.page : out.details, "",
                further_straggler(called, calls[i], *find_rank(own, called), evidence));
@@ -211,9 +270,14 @@ void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, con
   for (const OwnBlame& one : own) {
     const auto at = find_rank(ranks, one);
     const auto call = called.find(static_cast<std::size_t>(at - ranks.begin()));
-    const StragglerCall used = call == called.end() ? StragglerCall() : call->second;
+    StragglerCall used;
+    if (call != called.end())
+      used = call->second;
+    else
+      used.persistence = persistence_of(at->blame_by_step, least_share_of_period * period_ns(*at));
     rows.push_back({one.replica, one.rank, call != called.end(), used.onset ? used.onset->step : -1, at->blame_ns,
-                    static_cast<std::int64_t>(ns_per_step(*at, used)), static_cast<std::int64_t>(blamed_period_ns(*at, used, evidence)),
+                    static_cast<std::int64_t>(ns_per_step(*at, used)),
+                    static_cast<std::int64_t>(blamed_period_ns(*at, used, evidence)), used.persistence,
                     main_cause(one)});
   }
   out.extra_tables.push_back(own_table(rows));

@@ -106,17 +106,75 @@ class ComputeExcess {
   std::map<std::tuple<std::int32_t, StepId, RankId>, std::int64_t> compute_ns_;
 };
 
+/// How much later than the next to last member of a group at its stage a rank begins a step, on the corrected clock.
+class LateBegin {
+ public:
+  LateBegin(std::span<const Compute> computes, const Groups& groups, const Stages& stages)
+      : groups_(groups), stages_(stages) {
+    for (const Compute& row : computes) rows_[{row.replica, row.step, row.rank}] = &row;
+  }
+  /// Of the CPU step or its first launch; nothing where that is not known of it or of any other.
+  std::optional<std::int64_t> of(const CauseSums& row, std::int64_t Compute::*begin) const {
+    const std::int64_t own_ns = of(row, row.rank, begin);
+    std::int64_t others_ns = absent_ns;
+    for (const std::int32_t member : group_of(groups_, row.group).members)
+      if (member != row.rank.value && stages_.of(RankId(member)) == stages_.of(row.rank))
+        others_ns = std::max(others_ns, of(row, RankId(member), begin));
+    if (own_ns == absent_ns || others_ns == absent_ns) return {};
+    return std::max<std::int64_t>(0, own_ns - others_ns);
+  }
+
+ private:
+  std::int64_t of(const CauseSums& row, RankId rank, std::int64_t Compute::*begin) const {
+    const auto at = rows_.find({row.replica, row.step, rank});
+    return at == rows_.end() ? absent_ns : at->second->*begin;
+  }
+  const Groups& groups_;
+  const Stages& stages_;
+  std::map<std::tuple<std::int32_t, StepId, RankId>, const Compute*> rows_;
+};
+
+/// Launch lag that a step begins with: made in the step before, and there at its own begin still.
+class CarriedLag {
+ public:
+  explicit CarriedLag(const LateBegin& begin) : begin_(begin) {}
+  /// Rows in order of steps.
+  std::int64_t into(const CauseSums& row) {
+    Kept& kept = kept_[{row.replica, row.rank, row.group}];
+    const bool follows = kept.step.iteration == row.step.iteration && kept.step.step + 1 == row.step.step;
+    std::int64_t carried_ns = 0;
+    if (follows) carried_ns = std::clamp<std::int64_t>(kept.ns - row.lost_ns, 0, row.first_ns);
+    if (const auto late_ns = begin_.of(row, &Compute::start_ns)) carried_ns = std::min(carried_ns, *late_ns);
+    // What was counted in the step before is part of what is left at the end of this one.
+    kept = {row.step, row.kept_ns};
+    return carried_ns;
+  }
+
+ private:
+  struct Kept {
+    StepId step;
+    std::int64_t ns = 0;
+  };
+  const LateBegin& begin_;
+  std::map<std::tuple<std::int32_t, RankId, GroupId>, Kept> kept_;
+};
+
 /// The parts of a rank's blame on a group in a step that are its own.
 struct OwnParts {
-  std::int64_t compute_ns = 0, launch_ns = 0, stalled_ns = 0, rest_ns = 0;
-  std::int64_t sum_ns() const { return compute_ns + launch_ns + stalled_ns + rest_ns; }
+  std::int64_t compute_ns = 0, launch_ns = 0, before_ns = 0, stalled_ns = 0, rest_ns = 0;
+  std::int64_t sum_ns() const { return compute_ns + launch_ns + before_ns + stalled_ns + rest_ns; }
 };
 
 // Who is behind is so in every collective that does not hold the others back: together they count as often as the rank
 // computes longer than its peers.
-OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess) {
-  OwnParts own{row.by_compute_ns, row.by_launch_ns, row.by_stalled_ns, 0};
+OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess, const LateBegin& begin, std::int64_t carried_ns) {
+  const std::int64_t late_ns = std::max(row.late_ns, row.by_launch_ns);
+  OwnParts own{row.by_compute_ns, late_ns, 0, row.by_stalled_ns, 0};
   own.rest_ns = row.delay_ns - row.by_communication_ns - row.behind_ns - own.sum_ns();
+  own.launch_ns = std::max<std::int64_t>(0, late_ns - row.lasting_ns - carried_ns);
+  if (const auto first_launch_ns = begin.of(row, &Compute::first_launch_ns))
+    own.before_ns = std::clamp<std::int64_t>(std::min(row.first_ns, *first_launch_ns) - carried_ns, 0, own.launch_ns);
+  own.launch_ns -= own.before_ns;
   if (row.by_compute_ns + row.behind_ns == 0) return own;
   if (const auto longer_ns = excess.of(row)) {
     own.compute_ns = std::min(row.by_compute_ns + row.behind_ns, *longer_ns);
@@ -130,6 +188,8 @@ OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess) {
 std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<const Compute> computes,
                                  const Groups& groups, const Stages& stages) {
   const ComputeExcess excess(computes, groups, stages);
+  const LateBegin begin(computes, groups, stages);
+  CarriedLag carried(begin);
   struct Largest {
     const CauseSums* row = nullptr;
     OwnParts own;
@@ -138,7 +198,7 @@ std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<co
   for (const CauseSums& row : causes) {
     if (row.step.step == outside_step || stages.alone(group_of(groups, row.group), row.rank)) continue;
     Largest& found = largest[{row.replica, row.rank, row.step}];
-    const OwnParts own = own_parts(row, excess);
+    const OwnParts own = own_parts(row, excess, begin, carried.into(row));
     if (found.row == nullptr || own.sum_ns() > found.own.sum_ns()) found = {&row, own};
   }
   std::vector<OwnBlame> out;
@@ -149,18 +209,29 @@ std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<co
     OwnBlame& own = out.back();
     own.by_step.emplace_back(step, found.own.sum_ns());
     own.last_count += found.row->last_count;
+    own.lasting_count += found.row->lasting_count;
     const OwnParts& parts = found.own;
-    for (const auto& [cause, ns] : {std::pair(Cause::compute, parts.compute_ns), std::pair(Cause::launch, parts.launch_ns),
-                                    std::pair(Cause::stalled, parts.stalled_ns), std::pair(Cause::unexplained, parts.rest_ns)})
+    for (const auto& [cause, ns] :
+         {std::pair(Cause::compute, parts.compute_ns), std::pair(Cause::launch, parts.launch_ns),
+          std::pair(Cause::before, parts.before_ns), std::pair(Cause::stalled, parts.stalled_ns),
+          std::pair(Cause::unexplained, parts.rest_ns)})
       if (ns > 0) own.parts[{cause, found.row->group}].emplace_back(step, ns);
   }
   return out;
+}
+
+std::set<StepId> OwnBlame::steps_of(const StragglerCall& call) const {
+  std::set<StepId> steps;
+  for (const auto& [step, ns] : by_step)
+    if (call.counts(step, ns)) steps.insert(step);
+  return steps;
 }
 
 std::string describe(Cause cause) {
   switch (cause) {
     case Cause::compute: return "slow compute";
     case Cause::launch: return "late launch (its device idles until the CPU launches)";
+    case Cause::before: return "late before the step's first launch (data loading, host work before it)";
     case Cause::stalled: return "copies or stalls of launched work";
     case Cause::link: return "a slow link";
     case Cause::communication: return "longer communication";
@@ -170,17 +241,16 @@ std::string describe(Cause cause) {
   return "";
 }
 
-
 namespace {
 
 /// Compute of the rank / median of the members of the group at its stage; NaN without peers.
 double times_of_peers(const OwnBlame& own, const Group& group, std::span<const Compute> computes,
-                      const std::optional<StepId>& since, const Stages& stages) {
+                      const std::set<StepId>& steps, const Stages& stages) {
   std::map<RankId, std::int64_t> compute_ns;
   for (const std::int32_t member : group.members)
     if (stages.of(RankId(member)) == stages.of(own.rank)) compute_ns[RankId(member)] = 0;
   for (const Compute& row : computes) {
-    if (row.replica != own.replica || (since && row.step < *since)) continue;
+    if (row.replica != own.replica || steps.count(row.step) == 0) continue;
     const auto at = compute_ns.find(row.rank);
     if (at != compute_ns.end()) at->second += row.compute_ns;
   }
@@ -190,16 +260,37 @@ double times_of_peers(const OwnBlame& own, const Group& group, std::span<const C
   return others_ns.empty() ? std::nan("") : ratio(static_cast<double>(compute_ns[own.rank]), median(others_ns));
 }
 
+/// "late before the step's first launch: data loading takes 15.7 ms, 9.3 ms on its peers" where that explains least_ns.
+std::string loading_text(const OwnBlame& own, const Group& group, std::span<const Compute> computes,
+                         const std::set<StepId>& steps, const Stages& stages, double least_ns) {
+  std::map<RankId, std::int64_t> loading_ns;
+  for (const Compute& row : computes) {
+    if (row.replica != own.replica || steps.count(row.step) == 0 || stages.of(row.rank) != stages.of(own.rank))
+      continue;
+    if (std::find(group.members.begin(), group.members.end(), row.rank.value) != group.members.end())
+      loading_ns[row.rank] += row.loading_ns;
+  }
+  std::vector<double> others_ns;
+  for (const auto& [member, ns] : loading_ns)
+    if (member != own.rank) others_ns.push_back(static_cast<double>(ns));
+  const auto own_ns = static_cast<double>(loading_ns[own.rank]);
+  const double count = static_cast<double>(std::max<std::size_t>(steps.size(), 1));
+  if (others_ns.empty() || median(others_ns) <= 0 || own_ns - median(others_ns) < count * least_ns) return "";
+  return "late before the step's first launch: data loading takes " + milliseconds(own_ns / count) + ", " +
+         milliseconds(median(others_ns) / count) + " on its peers";
+}
+
 }  // namespace
 
 std::string own_sentence(const OwnBlame& own, std::span<const CauseSums> causes, std::span<const Compute> computes,
-                         const std::optional<StepId>& since, const Groups& groups, const Stages& stages) {
+                         const StragglerCall& call, const Groups& groups, const Stages& stages) {
+  const std::set<StepId> counted = own.steps_of(call);
   std::map<Cause, std::map<GroupId, std::int64_t>> sums;
   std::map<Cause, std::int64_t> by_cause;
   std::int64_t total_ns = 0;
   for (const auto& [key, steps] : own.parts)
     for (const auto& [step, ns] : steps) {
-      if (since && step < *since) continue;
+      if (counted.count(step) == 0) continue;
       sums[std::get<0>(key)][std::get<1>(key)] += ns;
       by_cause[std::get<0>(key)] += ns;
       total_ns += ns;
@@ -210,14 +301,19 @@ std::string own_sentence(const OwnBlame& own, std::span<const CauseSums> causes,
   const GroupId group = std::max_element(sums[cause].begin(), sums[cause].end(), larger)->first;
   std::int64_t incomplete_count = 0;
   for (const CauseSums& row : causes)
-    if (row.replica == own.replica && row.rank == own.rank && row.group == group && !(since && row.step < *since))
+    if (row.replica == own.replica && row.rank == own.rank && row.group == group && counted.count(row.step) > 0)
       incomplete_count += row.incomplete_count;
-  const double times = times_of_peers(own, group_of(groups, group), computes, since, stages);
+  const double times = times_of_peers(own, group_of(groups, group), computes, counted, stages);
   const double share = ratio(static_cast<double>(ns), static_cast<double>(total_ns));
   std::string text = cause == Cause::unexplained ? "not explained by what the traces show" : describe(cause);
   if (cause == Cause::compute && times > 1)
     text += " (its kernels take " + hundredths(times) + " x as long as its peers')";
-  const bool sure = share >= 0.8 && incomplete_count == 0 && cause != Cause::unexplained;
+  if (cause == Cause::before) {
+    const double least_ns = 0.5 * static_cast<double>(ns) / static_cast<double>(counted.size());
+    const std::string loading = loading_text(own, group_of(groups, group), computes, counted, stages, least_ns);
+    if (!loading.empty()) text = loading;
+  }
+  const bool sure = share >= 0.8 && incomplete_count == 0 && own.by_step.size() > 1 && cause != Cause::unexplained;
   return text + ", on " + group_name(groups, group) + "; confidence " +
          (sure ? "high" : share >= 0.5 && cause != Cause::unexplained ? "medium" : "low") + " (" + percent(share) +
          " of its blame)";

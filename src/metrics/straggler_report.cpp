@@ -130,6 +130,11 @@ void explain_absence(const Tables& tables, const ReportContext& context, Report&
 void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out) {
   if (tables.of<Lag>().empty()) {
     explain_absence(tables, context, out);
+    if (out.status == Status::absent && out.reason != "matching_not_credible" &&
+        !slower_than_before(tables.of<Compute>()).empty()) {
+      out.status = Status::partial;
+      return add_history(tables, out);
+    }
     if (out.reason == "matching_not_credible")
       add_line(out.page, "late", "unknown: the matching of collectives is not credible (matching_not_credible)");
     else if (out.status == Status::absent && context.ranks.covered() > 0)

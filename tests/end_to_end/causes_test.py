@@ -46,7 +46,7 @@ class CausesTest(unittest.TestCase):
         output = self.planted("--mesh", "dp_shard=4,tp=2", "--fault", "late_launch:rank=2,factor=1,delay_us=3000")
         causes = self.causes_of(output, 2)
         self.assertEqual(max(causes, key=causes.get), (2, "late_launch"))
-        self.assertRegex(output.summary, r"cause: late launch")
+        self.assertRegex(output.summary, r"cause: late before the step's first launch")
 
     def test_slow_link(self):
         output = self.planted("--mesh", "dp_shard=4,tp=2", "--fault", "slow_link:a=4,b=5,factor=4")

@@ -66,13 +66,39 @@ class StragglersTest(unittest.TestCase):
         row, gain_ns = self.slow_gpu(6)
         self.assertGreater(row["per_step_ns"], gain_ns)
 
-    def test_a_late_cpu_in_an_interleaved_pipeline(self):
+    def test_a_cpu_that_begins_late_in_an_interleaved_pipeline(self):
         _, output = self.planted(*pipeline(2, 4, "--schedule", "interleaved", "--fault",
                                            "late_launch:rank=5,factor=1,delay_us=6000"))
         self.assertEqual(list(self.named(output)), [5])
         row = self.named(output)[5]
-        self.assertEqual((row["cause"], row["since_step"]), ("late_launch", -1))
+        self.assertEqual((row["cause"], row["since_step"]), ("late_before_step", -1))
         self.assertAlmostEqual(row["per_step_ns"] / 6e6, 1, delta=0.25)
+        self.assertRegex(output.summary, r"in\s+all\s+6\s+steps")
+
+    def test_a_cpu_that_launches_slowly(self):
+        folder, output = self.planted(*pipeline(1, 2, "--fault", "late_launch:rank=1,factor=30,from=7"))
+        self.assertEqual(list(self.named(output)), [1])
+        row = self.named(output)[1]
+        self.assertEqual((row["cause"], row["since_step"]), ("late_launch", 7))
+        gain_ns = sum(self.gain_ns(folder.truth, step) for step in (7, 8, 9)) / 3
+        self.assertAlmostEqual(row["per_step_ns"] / gain_ns, 1, delta=0.15)  # nobody waits after the last collective
+
+    def test_a_pause_that_ends(self):
+        folder, output = self.planted(*pipeline(1, 2, "--fault", "gc_pause:rank=2,step=6,launch=20,ms=30"))
+        self.assertEqual(list(self.named(output)), [2])
+        row = self.named(output)[2]
+        self.assertEqual((row["cause"], row["since_step"]), ("late_launch", -1))
+        self.assertEqual((row["first_affected_step"], row["last_affected_step"], row["affected_steps_count"],
+                          row["steps_count"]), (6, 6, 1, 6))
+        self.assertAlmostEqual(row["per_step_ns"] / self.gain_ns(folder.truth, 6), 1, delta=0.1)
+        self.assertRegex(output.summary, r"in\s+step\s+6\s+\(iteration_10\)\s+only\s+\(1\s+of\s+6\)")
+
+    def test_a_stage_without_peers_that_becomes_slow(self):
+        _, output = self.planted(*SMALL, "--mesh", "pp=4", "--layers", "8", "--microbatches", "8", "--fault",
+                                 "slow_rank:rank=2,factor=1.3,from=8")
+        self.assertRegex(output.summary, r"rank\s+2\s+computes\s+1\.(29|30|31)\s+x\s+as\s+long\s+as\s+itself")
+        rows = output.table("/metrics/straggler_lag/slower_than_before")
+        self.assertEqual([(row["rank"], row["since_step"]) for row in rows], [(2, 8)])
 
     def test_a_slow_link_between_stages_and_one_within_a_stage(self):
         _, output = self.planted(*pipeline(4, 8, "--fault", "slow_link:a=2,b=6,factor=4",
@@ -95,7 +121,7 @@ class StragglersTest(unittest.TestCase):
             "late_launch:rank=42,factor=1,delay_us=6000", "--fault", "slow_link:a=12,b=13,factor=4")
         named = self.named(output)
         self.assertEqual({rank: (row["cause"], row["since_step"]) for rank, row in named.items()},
-                         {21: ("slow_compute", 7), 42: ("late_launch", -1)})
+                         {21: ("slow_compute", 7), 42: ("late_before_step", -1)})
         compute_ns = [r.compute_ns for r in folder.truth["rank_steps"] if r.rank == 21 and r.step >= 7]
         more_ns = 0.4 / 1.4 * sum(compute_ns) / len(compute_ns)
         self.assertAlmostEqual(named[21]["per_step_ns"] / more_ns, 1, delta=0.2)

@@ -9,8 +9,8 @@ namespace {
 using test::PlantedWorld;
 using test::ranks_up_to;
 
-TEST(Match, RecordsStay120BytesAndVerdicts24) {
-  EXPECT_EQ(sizeof(CollectiveRecord), 120U);
+TEST(Match, RecordsStay128BytesAndVerdicts24) {
+  EXPECT_EQ(sizeof(CollectiveRecord), 128U);
   EXPECT_LE(sizeof(RecordVerdict), 32U);
 }
 

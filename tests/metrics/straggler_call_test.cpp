@@ -66,5 +66,26 @@ TEST(StragglerCall, OnsetBeforeTheThirdStepIsUnknown) {
   EXPECT_FALSE(onset_of({}, 0).has_value());
 }
 
+TEST(StragglerCall, PersistenceSaysInWhichStepsAndHowMany) {
+  const auto text = [](const std::vector<std::int64_t>& blame) {
+    auto by_step = steps(blame);
+    for (auto& [step, ns] : by_step) step.iteration = -1;
+    return persistence_text(persistence_of(by_step, 10), onset_of(by_step, 10));
+  };
+  EXPECT_EQ(text({50, 40, 2, 1}), "in steps 0-1 only (2 of 4)");
+  EXPECT_EQ(text({1, 2, 1, 90, 1}), "in step 3 only (1 of 5)");
+  EXPECT_EQ(text({1, 2, 1, 1, 30, 31}), "since step 4 (2 of 6 steps)");
+  EXPECT_EQ(text({20, 20, 20}), "in all 3 steps");
+  EXPECT_EQ(text({20, 1, 20, 1, 20}), "in 3 of 5 steps");
+  EXPECT_EQ(text({20}), "in the one step seen");
+}
+
+TEST(StragglerCall, LagThatCountsAlreadyIsNoFurtherClaim) {
+  RankBlame late = rank(1, 500, 100);
+  EXPECT_FALSE(call_straggler({late}, 25).stands_out);
+  late.lasting_count = 95;
+  EXPECT_TRUE(call_straggler({late}, 25).stands_out);
+}
+
 }  // namespace
 }  // namespace ccl

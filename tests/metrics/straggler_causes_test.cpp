@@ -148,12 +148,60 @@ TEST(StragglerCauses, WhoIsBehindInManyCollectivesIsLateOnce) {
   const Groups groups = two_pipelines();
   CauseSums row = blamed(1, 1, 9000, 500, 0);
   row.behind_ns = 8500;
-  const std::vector<Compute> computes = {{row.step, RankId(0), -1, 10'000, 0}, {row.step, RankId(1), -1, 13'000, 0}};
+  const std::vector<Compute> computes = {{row.step, RankId(0), -1, 10'000, 0, absent_ns, absent_ns},
+                                         {row.step, RankId(1), -1, 13'000, 0, absent_ns, absent_ns}};
   const std::vector<OwnBlame> own = own_blames(std::vector<CauseSums>{row}, computes, groups, Stages());
   ASSERT_EQ(own.size(), 1U);
   EXPECT_EQ(own[0].by_step[0].second, 3000) << "what it computes longer than rank 0";
   EXPECT_NE(own_sentence(own[0], std::vector<CauseSums>{row}, computes, {}, groups, Stages()).find("1.30 x as long"),
             std::string::npos);
+}
+
+/// A step of ranks 0 and 1: rank 1 is late by 3000 at 20 collectives; its CPU step and first launch begin late by so much.
+CauseSums late_step(std::int64_t step, std::int64_t start_ns, std::int64_t launch_ns, std::vector<Compute>& computes) {
+  CauseSums row = blamed(1, 1, 60'000, 0, 0);
+  row.step.step = step;
+  row.last_count = 20;
+  row.by_launch_ns = row.late_ns = 60'000;
+  row.lasting_ns = 57'000;
+  row.first_ns = row.kept_ns = 3000;
+  computes.push_back({row.step, RankId(0), -1, 10'000, 0, 0, 100});
+  computes.push_back({row.step, RankId(1), -1, 10'000, 0, start_ns, 100 + launch_ns});
+  return row;
+}
+
+TEST(StragglerCauses, LagThatLastsOverStepsIsMadeInTheFirst) {
+  std::vector<Compute> computes;
+  const std::vector<CauseSums> causes = {late_step(1, 0, 0, computes), late_step(2, 3000, 3000, computes),
+                                         late_step(3, 0, 3000, computes)};
+  const std::vector<OwnBlame> own = own_blames(causes, computes, two_pipelines(), Stages());
+  ASSERT_EQ(own.size(), 1U);
+  ASSERT_EQ(own[0].by_step.size(), 3U);
+  EXPECT_EQ(own[0].by_step[0].second, 3000);
+  EXPECT_EQ(own[0].by_step[1].second, 0) << "its step begins as late as the one before ended";
+  EXPECT_EQ(own[0].by_step[2].second, 3000) << "its step begins with the others', and its first launch late";
+  EXPECT_EQ(own[0].parts.count({Cause::launch, GroupId(1)}), 1U);
+  EXPECT_EQ(own[0].parts.at({Cause::before, GroupId(1)}), (std::vector<std::pair<StepId, std::int64_t>>{{{-1, 3}, 3000}}));
+}
+
+TEST(StragglerCauses, ARankWithoutPeersIsHeldAgainstItsOwnHistory) {
+  std::vector<Compute> computes;
+  for (std::int64_t step = 0; step < 6; ++step)
+    for (std::int32_t rank = 0; rank < 3; ++rank) {
+      Compute row;
+      row.step.step = step;
+      row.rank = RankId(rank);
+      row.compute_ns = (rank == 1 && step >= 4 ? 13'000 : 10'000) + step;
+      if (step >= 5) row.compute_ns += row.compute_ns / 5;  // for all
+      computes.push_back(row);
+    }
+  const std::vector<Slower> slower = slower_than_before(computes);
+  ASSERT_EQ(slower.size(), 1U);
+  EXPECT_EQ(slower[0].rank, RankId(1));
+  EXPECT_EQ(slower[0].since.step, 4);
+  EXPECT_NEAR(slower[0].times, 1.3, 0.01);
+  computes.resize(9);
+  EXPECT_TRUE(slower_than_before(computes).empty()) << "three steps are no history";
 }
 
 TEST(StragglerCauses, MessagesOfASlowPairAreFoundAndOthersNot) {

@@ -52,7 +52,7 @@ TEST(StragglerLag, ThePageNamesTheStragglerAndTheGain) {
   EXPECT_EQ(headline(result, "straggler_rank"), 2);
   const std::string page = page_of(result);
   EXPECT_NE(page.find("rank 2 is the straggler: last in 4 of 4 collectives"), std::string::npos) << page;
-  EXPECT_NE(page.find("from the first step seen"), std::string::npos) << page;
+  EXPECT_NE(page.find("in all 2 steps"), std::string::npos) << page;
   EXPECT_NE(page.find("'mesh_dp' (dp, 3 ranks)"), std::string::npos) << page;
   EXPECT_NE(page.find("step period (6.0 %)"), std::string::npos) << page;
 }

@@ -12,7 +12,8 @@ def own_blame(results, ranks, delays):
     those that stand out, the largest first. From the table, or where the file lacks it from the blame of the steps."""
     if not results.has(OWN) or not len(results.file[OWN]):
         return np.nansum(delays, axis=1), []
-    table = results.table(OWN, "rank", "straggler", "since_step", "own_blame_ns", "per_step_ns", "period_ns")
+    table = results.table(OWN, "rank", "straggler", "since_step", "own_blame_ns", "per_step_ns", "period_ns",
+                          "steps_count", "affected_steps_count")
     labels, at = ranks_of(table)
     total = {labels[row]: int(value) for row, value in zip(at, table["own_blame_ns"])}
     late = [(labels[row], line) for row, line in zip(at, table) if line["straggler"]]
@@ -27,12 +28,14 @@ def finding(attributes, ranks, own, late, steps_count):
     told = int(attributes.get("straggler_rank", -1))
     if told < 0 and not late:
         return worst, f"No rank stands out as a straggler; largest: {name}, {look.say_ns(own[worst] / steps_count)} a step"
-    per_step, since = own[worst] / steps_count, -1
+    per_step, since, some = own[worst] / steps_count, -1, ""
     share = np.nan
     if late:
         line = late[0][1]
         per_step, since = float(line["per_step_ns"]), int(line["since_step"])
         share = per_step / line["period_ns"] if line["period_ns"] > 0 else np.nan
+        if since < 0 and line["affected_steps_count"] < line["steps_count"]:
+            some = f", in {int(line['affected_steps_count'])} of {int(line['steps_count'])} steps"
     elif str(told) in ranks:
         worst = ranks.index(str(told))
         name, per_step = f"rank {told}", own[worst] / steps_count
@@ -41,7 +44,7 @@ def finding(attributes, ranks, own, late, steps_count):
     role = "is the straggler" if seen >= expected else f"is last most of the {seen} ranks seen (of {expected})"
     also = f"; so are {len(late) - 1} more" if len(late) > 2 else f"; so is rank {ranks[late[1][0]]}" if len(late) > 1 else ""
     return worst, f"{name[0].upper()}{name[1:]} {role}: it delays the others by {amount}" \
-                  f"{f', since step {since}' if since >= 0 else ''}{also}"
+                  f"{f', since step {since}' if since >= 0 else some}{also}"
 
 
 def draw(results):

@@ -1,0 +1,81 @@
+#include "metrics/straggler_lasting.hpp"
+
+#include <algorithm>
+
+namespace ccl::straggler {
+
+// What the next to last of the launches lost of its lead over the last one while it waited for its device.
+void LastingLag::lose_lead(const Pace& last, const Pace& next) {
+  State& state = states_[last.member->rank];
+  const std::int64_t before_ns = states_[next.member->rank].lead_ns;
+  const std::int64_t lost_ns = std::int64_t{next.member->before.synchronised_ns} - last.member->before.synchronised_ns;
+  if (before_ns < 0 || state.lead_ns < 0) return;
+  const std::int64_t lag_ns = std::max<std::int64_t>(0, before_ns - state.lead_ns);
+  if (lost_ns <= 0 || 4 * lost_ns < lag_ns) return;  // calls that had nothing to wait for take a little too
+  state.counted_ns = std::min(state.counted_ns, std::max<std::int64_t>(0, lag_ns - lost_ns));
+  if (state.open) state.lost_ns += lost_ns;
+}
+
+std::int64_t LastingLag::follow(std::span<const MatchedMember> members, RankId rank) {
+  std::map<std::int32_t, std::vector<Pace>> by_stage;
+  for (const MatchedMember& member : members)
+    if (member.before.queued_ns != BeforeCollective::unknown_ns)
+      by_stage[stages_->of(member.rank)].push_back({&member, std::int64_t{member.before.queued_ns} + member.dur_ns});
+  std::int64_t behind_ns = 0;
+  for (auto& [stage, paces] : by_stage) {
+    if (paces.size() < 2) continue;
+    std::sort(paces.begin(), paces.end(), [](const Pace& a, const Pace& b) {
+      return std::tuple(a.lead_ns, a.member->rank) < std::tuple(b.lead_ns, b.member->rank);
+    });
+    if (paces[0].member->rank == rank) behind_ns = paces[1].lead_ns - paces[0].lead_ns;
+    lose_lead(paces[0], paces[1]);
+    for (std::size_t p = 0; p < paces.size(); ++p) {
+      const std::size_t middle = (paces.size() - 2) / 2;  // lower one, of the others
+      const std::int64_t others_ns = paces[middle < p ? middle : middle + 1].lead_ns;
+      const std::int64_t lag_ns = std::max<std::int64_t>(0, others_ns - paces[p].lead_ns);
+      State& state = states_[paces[p].member->rank];
+      state.lead_ns = paces[p].lead_ns;
+      state.counted_ns = std::min(state.counted_ns, 2 * lag_ns);
+      state.open = state.open && lag_ns > 0 && (state.first_ns == 0 || state.counted_ns > 0);
+    }
+  }
+  return behind_ns;
+}
+
+void LastingLag::add(const MatchedInstance& instance, std::span<const MatchedMember> members, CauseSums& last) {
+  const std::int64_t lag_ns = follow(members, last.rank);
+  State& state = states_[last.rank];
+  // What the split leaves over is the launch's as far as the rank launched late and its device had nothing to do;
+  // before the first collective of the step nothing says what it could have done.
+  std::int64_t idle_ns = instance.delay_ns;
+  for (const MatchedMember& member : members)
+    if (member.rank == last.rank && state.met) idle_ns = member.before.starved_ns;
+  for (const MatchedMember& member : members) states_[member.rank].met = true;
+  const std::int64_t rest_ns = instance.delay_ns - last.by_compute_ns - last.by_communication_ns - last.by_launch_ns -
+                               last.by_stalled_ns - last.behind_ns;
+  const std::int64_t seen_ns = std::min({instance.delay_ns, lag_ns, idle_ns});
+  last.late_ns = std::min(last.by_launch_ns + std::max<std::int64_t>(0, rest_ns), std::max(last.by_launch_ns, seen_ns));
+  // Of the lag that is there, what was counted is old; a late kernel before a launch in time is no lag of it.
+  const std::int64_t uncounted_ns = std::max<std::int64_t>(0, lag_ns - state.counted_ns);
+  last.lasting_ns = std::max<std::int64_t>(0, std::min(last.late_ns, lag_ns) - uncounted_ns);
+  last.lasting_count = 2 * last.lasting_ns > instance.delay_ns ? 1 : 0;
+  state.counted_ns += last.late_ns - last.lasting_ns;
+  if (state.open) state.first_ns += last.late_ns - last.lasting_ns;
+}
+
+void LastingLag::finish(StepId step, std::int32_t replica, GroupId group, std::vector<CauseSums>& out) {
+  for (const auto& [rank, state] : states_) {
+    if (state.counted_ns == 0 && state.first_ns == 0) continue;
+    CauseSums row;
+    row.step = step;
+    row.rank = rank;
+    row.replica = replica;
+    row.group = group;
+    row.first_ns = state.first_ns;
+    row.lost_ns = state.lost_ns;
+    row.kept_ns = state.counted_ns;
+    out.push_back(row);
+  }
+}
+
+}  // namespace ccl::straggler
