@@ -163,7 +163,8 @@ void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const Stra
                (call.onset                  ? " since then ("
                 : call.persistence.always() ? " ("
                                             : " in these steps (") +
-               percent(ratio(delay_ns, blamed_ns)) + ")");
+               percent(ratio(delay_ns, blamed_ns)) + ")" +
+               (evidence.stages.of(rank.rank) >= 0 ? "; less where other stages hide it, see what if" : ""));
 }
 
 // "rank 42 too: 3.98 ms in a step, from the first step seen: late launch …; host node10".

@@ -166,7 +166,7 @@ struct OwnParts {
 };
 
 // Who is behind is so in every collective that does not hold the others back: together they count as often as the rank
-// computes longer than its peers.
+// computes longer than its peers. If it does not, it has only more left to run, for it waited longer in another group.
 OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess, const LateBegin& begin, std::int64_t carried_ns) {
   const std::int64_t late_ns = std::max(row.late_ns, row.by_launch_ns);
   OwnParts own{row.by_compute_ns, late_ns, 0, row.by_stalled_ns, 0};
@@ -178,7 +178,6 @@ OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess, const Late
   if (row.by_compute_ns + row.behind_ns == 0) return own;
   if (const auto longer_ns = excess.of(row)) {
     own.compute_ns = std::min(row.by_compute_ns + row.behind_ns, *longer_ns);
-    own.rest_ns += std::max<std::int64_t>(0, row.by_compute_ns - own.compute_ns);  // it was late, but not by computing longer
   }
   return own;
 }

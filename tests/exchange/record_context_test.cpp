@@ -42,6 +42,23 @@ TEST(RecordContext, TimeSinceTheGroupsPreviousCollectiveIsSplitExactly) {
   EXPECT_EQ(records[2].before.total_ns(), 450 - 150);
 }
 
+TEST(RecordContext, QueueingAndSynchronisingGoFromLaunchToLaunch) {
+  const RankTrace trace = TraceBuilder()
+                              .group("dp", "", {0, 1})
+                              .collective(CollectiveOp::all_reduce, "dp", 8, 100, 50, 70)
+                              .collective(CollectiveOp::all_reduce, "dp", 8, 400, 50, 350)
+                              .slice(SliceKind::runtime, "cudaStreamSynchronize", 60, 65)
+                              .slice(SliceKind::runtime, "cudaStreamSynchronize", 80, 150)
+                              .slice(SliceKind::runtime, "cudaEventSynchronize", 340, 360)
+                              .slice(SliceKind::cpu_op, "aten::add", 160, 200)
+                              .build();
+  const std::vector<CollectiveRecord> records = make_records(trace, 0);
+  EXPECT_EQ(records[0].before.queued_ns, 30U);
+  EXPECT_EQ(records[0].before.synchronised_ns, 0U) << "nothing was launched before";
+  EXPECT_EQ(records[1].before.queued_ns, 50U);
+  EXPECT_EQ(records[1].before.synchronised_ns, 80U);
+}
+
 TEST(RecordContext, WithoutLaunchesNothingIsStarved) {
   const RankTrace trace = TraceBuilder()
                               .group("dp", "", {0, 1})
@@ -50,6 +67,7 @@ TEST(RecordContext, WithoutLaunchesNothingIsStarved) {
                               .collective(CollectiveOp::all_reduce, "dp", 8, 300, 50, not_launched)
                               .build();
   expect_before(make_records(trace, 0)[0], 200, 0, 0, 100);
+  EXPECT_EQ(make_records(trace, 0)[0].before.queued_ns, BeforeCollective::unknown_ns);
 }
 
 TEST(RecordContext, ATraceThatListsNoDeviceHasNone) {
