@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace ccl::straggler {
+namespace {
+
+constexpr std::uint32_t usual_launch_ns = 20'000;  // from a launch to the start on an idle device, at most
+
+}  // namespace
 
 // What the next to last of the launches lost of its lead over the last one while it waited for its device.
 void LastingLag::lose_lead(const Pace& last, const Pace& next) {
@@ -45,16 +50,17 @@ std::int64_t LastingLag::follow(std::span<const MatchedMember> members, RankId r
 void LastingLag::add(const MatchedInstance& instance, std::span<const MatchedMember> members, CauseSums& last) {
   const std::int64_t lag_ns = follow(members, last.rank);
   State& state = states_[last.rank];
-  // What the split leaves over is the launch's as far as the rank launched late and its device had nothing to do;
-  // before the first collective of the step nothing says what it could have done.
+  // The launch's is what the rank launched late by, as far as its device had nothing to do or the collective itself
+  // began when it was launched; before the first collective of the step nothing says what else it could have waited
+  // for.
   std::int64_t idle_ns = instance.delay_ns;
   for (const MatchedMember& member : members)
-    if (member.rank == last.rank && state.met) idle_ns = member.before.starved_ns;
+    if (member.rank == last.rank && state.met && member.before.queued_ns > usual_launch_ns)
+      idle_ns = member.before.starved_ns;
   for (const MatchedMember& member : members) states_[member.rank].met = true;
-  const std::int64_t rest_ns = instance.delay_ns - last.by_compute_ns - last.by_communication_ns - last.by_launch_ns -
-                               last.by_stalled_ns - last.behind_ns;
+  const std::int64_t own_ns = instance.delay_ns - last.by_communication_ns - last.by_stalled_ns;
   const std::int64_t seen_ns = std::min({instance.delay_ns, lag_ns, idle_ns});
-  last.late_ns = std::min(last.by_launch_ns + std::max<std::int64_t>(0, rest_ns), std::max(last.by_launch_ns, seen_ns));
+  last.late_ns = std::min(own_ns, std::max(last.by_launch_ns, seen_ns));
   // Of the lag that is there, what was counted is old; a late kernel before a launch in time is no lag of it.
   const std::int64_t uncounted_ns = std::max<std::int64_t>(0, lag_ns - state.counted_ns);
   last.lasting_ns = std::max<std::int64_t>(0, std::min(last.late_ns, lag_ns) - uncounted_ns);

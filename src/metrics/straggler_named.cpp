@@ -160,9 +160,10 @@ void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const Stra
   add_line(lines, "",
            "gain if it arrived with the next to last: up to " + milliseconds(delay_ns) + " of its " +
                milliseconds(blamed_ns) + " step period" +
-               (call.onset                  ? " since then ("
-                : call.persistence.always() ? " ("
-                                            : " in these steps (") +
+               (call.onset                             ? " since then ("
+                : call.persistence.always()            ? " ("
+                : call.persistence.affected_count == 1 ? " in this step ("
+                                                       : " in these steps (") +
                percent(ratio(delay_ns, blamed_ns)) + ")" +
                (evidence.stages.of(rank.rank) >= 0 ? "; less where other stages hide it, see what if" : ""));
 }

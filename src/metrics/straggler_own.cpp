@@ -143,8 +143,8 @@ class CarriedLag {
     Kept& kept = kept_[{row.replica, row.rank, row.group}];
     const bool follows = kept.step.iteration == row.step.iteration && kept.step.step + 1 == row.step.step;
     std::int64_t carried_ns = 0;
-    if (follows) carried_ns = std::clamp<std::int64_t>(kept.ns - row.lost_ns, 0, row.first_ns);
-    if (const auto late_ns = begin_.of(row, &Compute::start_ns)) carried_ns = std::min(carried_ns, *late_ns);
+    if (const auto late_ns = begin_.of(row, &Compute::start_ns); late_ns && follows)
+      carried_ns = std::min(std::clamp<std::int64_t>(kept.ns - row.lost_ns, 0, row.first_ns), *late_ns);
     // What was counted in the step before is part of what is left at the end of this one.
     kept = {row.step, row.kept_ns};
     return carried_ns;
@@ -168,17 +168,19 @@ struct OwnParts {
 // Who is behind is so in every collective that does not hold the others back: together they count as often as the rank
 // computes longer than its peers. If it does not, it has only more left to run, for it waited longer in another group.
 OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess, const LateBegin& begin, std::int64_t carried_ns) {
+  OwnParts own;
+  own.stalled_ns = row.by_stalled_ns;
   const std::int64_t late_ns = std::max(row.late_ns, row.by_launch_ns);
-  OwnParts own{row.by_compute_ns, late_ns, 0, row.by_stalled_ns, 0};
-  own.rest_ns = row.delay_ns - row.by_communication_ns - row.behind_ns - own.sum_ns();
   own.launch_ns = std::max<std::int64_t>(0, late_ns - row.lasting_ns - carried_ns);
   if (const auto first_launch_ns = begin.of(row, &Compute::first_launch_ns))
     own.before_ns = std::clamp<std::int64_t>(std::min(row.first_ns, *first_launch_ns) - carried_ns, 0, own.launch_ns);
   own.launch_ns -= own.before_ns;
-  if (row.by_compute_ns + row.behind_ns == 0) return own;
-  if (const auto longer_ns = excess.of(row)) {
-    own.compute_ns = std::min(row.by_compute_ns + row.behind_ns, *longer_ns);
-  }
+  const std::int64_t left_ns = row.delay_ns - row.by_communication_ns - row.by_stalled_ns - late_ns;
+  const std::int64_t computed_ns = std::clamp<std::int64_t>(left_ns, 0, row.by_compute_ns + row.behind_ns);
+  const auto longer_ns = excess.of(row);
+  own.compute_ns =
+      longer_ns ? std::min(computed_ns, *longer_ns) : std::max<std::int64_t>(0, computed_ns - row.behind_ns);
+  own.rest_ns = left_ns - computed_ns;
   return own;
 }
 

@@ -115,8 +115,15 @@ TEST(LastingLag, WhoWaitsForItsDeviceLosesItsLead) {
 TEST(LastingLag, ADeviceThatWasBusyIsNotLateByItsLaunch) {
   Step step;
   step.collective({{10, 1000, 0, 0}, {10, 1000, 0, 0}, {10, 1000, 0, 0}});
-  step.collective({{10, 4000, 0, 0}, {10, 4000, 0, 0}, {10, 1000, 0, 0}});
-  EXPECT_EQ(step.rank_2().late_ns, 0) << "its launch was late, but it computed meanwhile";
+  step.collective({{90'000, 4000, 0, 0}, {90'000, 4000, 0, 0}, {90'000, 1000, 0, 0}});
+  EXPECT_EQ(step.rank_2().late_ns, 0) << "its launch was late, but its device had other work";
+}
+
+TEST(LastingLag, WhatBeginsAsItIsLaunchedIsLateByItsLaunch) {
+  Step step;
+  step.collective({{10, 1000, 0, 0}, {10, 1000, 0, 0}, {10, 1000, 0, 0}});
+  step.collective({{90'000, 4000, 0, 0}, {90'000, 4000, 0, 0}, {10, 1000, 0, 0}});
+  EXPECT_EQ(step.rank_2().late_ns, 3000) << "though other streams ran meanwhile";
 }
 
 TEST(LastingLag, BeforeTheFirstCollectiveTheLaunchesTell) {
