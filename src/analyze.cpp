@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/bytes.hpp"
+#include "exchange/graph_order.hpp"
 #include "exchange/settle_records.hpp"
 #include "metrics/stages.hpp"
 #include "metrics/trace_views.hpp"
@@ -91,6 +92,8 @@ struct TraceUse {
     local.chains.push_back(keep_chains ? chain_of(trace, any_trace.strings) : std::vector<ChainOp>());
     local.groups.push_back(trace.groups);
     records.push_back(keep_records ? make_records(trace, number) : std::vector<CollectiveRecord>());
+    if (keep_records) add_splits(trace, local.first_record.back(), local.splits);
+    local.first_record.push_back(local.first_record.back() + records.back().size());
     if (keep_events) {
       const bool whole = config.window_start.empty() && config.window_end.empty();
       local.events.push_back(event_rows(trace, views.roles(context.workload), context.strings));
@@ -109,7 +112,6 @@ void join_records(std::vector<std::vector<CollectiveRecord>> by_trace, LocalResu
   local.records.reserve(count);
   for (auto& records : by_trace) {
     local.records.insert(local.records.end(), records.begin(), records.end());
-    local.first_record.push_back(local.records.size());
     records = {};
   }
 }
@@ -171,8 +173,9 @@ void read_snapshot(std::int32_t number, const Input& input, const ReadOptions& o
 
 bool keeps_events(const Config& config) { return config.output.events || !config.timeline_export.file.empty(); }
 
-bool any_needs_matching(const Metrics& metrics) {
-  return std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) { return metric->info().needs_matching; });
+bool wants_matching(const Metrics& metrics, const Config& config) {
+  return !config.timeline_export.file.empty() ||
+         std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) { return metric->info().needs_matching; });
 }
 
 LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
@@ -185,7 +188,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   options.inflate_limit = config.inflate_limit;
   options.classifier = &classifier;
   const bool events = keeps_events(config);
-  bool segments = false, records = !config.timeline_export.file.empty(), snapshots = false, chains = false,
+  bool segments = false, records = wants_matching(metrics, config), snapshots = false, chains = false,
        windows = false;
   if (events) options.wants.unite({.annotations = true, .cpu_ops = true, .python = true});
   for (const auto& metric : metrics) {
@@ -194,7 +197,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
     snapshots |= metric->info().needs_snapshots;
     chains |= metric->info().needs_chains;
     windows |= metric->info().needs_work_windows;
-    records |= metric->info().needs_matching || metric->info().needs_records;
+    records |= metric->info().needs_records;
   }
   std::int64_t total_bytes = 0;
   for (const TraceFile& file : input.files) total_bytes += file.bytes;
@@ -336,6 +339,12 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
     local.records[i].worker = comm.worker();
     local.records[i].local = static_cast<std::uint32_t>(i);
   }
+  local.splits = renumbered(local.splits, static_cast<std::uint32_t>(comm.worker()), [&](std::uint32_t record) {
+    const auto after = std::upper_bound(local.first_record.begin(), local.first_record.end(), std::size_t{record});
+    const auto trace = static_cast<std::size_t>(after - local.first_record.begin()) - 1;
+    const bool kept_trace = first_record[trace] < first_record[trace + 1];
+    return kept_trace ? static_cast<std::int64_t>(record - local.first_record[trace] + first_record[trace]) : -1;
+  });
   local.first_record = std::move(first_record);
   for (const auto& metric : metrics) metric->settle(keys);
 }
@@ -367,7 +376,7 @@ void close(const LocalResults& local, const Matched& matched, const ClosingConte
 }
 
 std::int64_t close_graphs(LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
-                          Metrics& metrics) {
+                          Metrics& metrics, Problems& problems) {
   const bool wanted = std::any_of(metrics.begin(), metrics.end(), [](const auto& m) { return m->info().needs_chains; });
   if (!wanted) return 0;
   const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, context.ranks, comm);
@@ -388,6 +397,7 @@ std::int64_t close_graphs(LocalResults& local, const Matched& matched, const Clo
     together(comm, [&, &step = key, &of_step = ops] {
       if (of_step.empty()) return;
       const StepGraph graph = link_graph(std::move(of_step), step);
+      report_cuts(graph, problems);
       for (const auto& metric : metrics) metric->graph(graph, context);
     });
   }

@@ -30,6 +30,7 @@ struct LocalResults {
   std::vector<std::vector<ChainOp>> chains;         // by local trace number; empty unless a metric wants them
   std::vector<CollectiveRecord> records;            // of all traces, in order
   std::vector<std::size_t> first_record;            // by local trace number, and one past the end
+  SplitWords splits;                                // of the all-to-alls among the records that have lists
   std::vector<std::vector<ProcessGroup>> groups;    // by local trace number
   std::vector<Interval> windows;                    // by local trace number; of --start and --end, for the timeline
   std::vector<std::vector<EventRow>> events;        // by local trace number; only for --events and --timeline-json
@@ -48,8 +49,8 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
 /// Whether the GPU events are kept beyond their trace.
 bool keeps_events(const Config& config);
 
-/// Whether a metric asks for collectives matched across ranks; without one no records are kept.
-bool any_needs_matching(const Metrics& metrics);
+/// Whether collectives are matched across ranks: a metric asks for it, or the timeline does.
+bool wants_matching(const Metrics& metrics, const Config& config);
 
 /// A step that --step names and no trace has is a bad request. Collective.
 void refuse_absent_steps(const LocalResults& local, const Config& config, const Comm& comm);
@@ -70,6 +71,6 @@ void close(const LocalResults& local, const Matched& matched, const ClosingConte
 
 /// graph() with each step this worker owns. The chains are given up. Collective; returns the bytes sent.
 std::int64_t close_graphs(LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
-                          Metrics& metrics);
+                          Metrics& metrics, Problems& problems);
 
 }  // namespace ccl

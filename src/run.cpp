@@ -83,10 +83,10 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
       agree_on_groups(local_groups(local, ranks, comm), ranks, input.workload.mesh, comm, problems);
   settle(local, ranks, groups, comm, metrics);
 
-  const bool wants_timeline = !config.timeline_export.file.empty();
   stopwatch.start("match");
-  const Matched matched = any_needs_matching(metrics) || wants_timeline ? match(local.records, ranks, groups, comm, problems)
-                                                      : unmatched(ranks);
+  const Matched matched = wants_matching(metrics, config)
+                              ? match(local.records, ranks, groups, comm, problems, local.splits)
+                              : unmatched(ranks);
   stopwatch.current().items_count = static_cast<std::int64_t>(local.records.size());
   stopwatch.current().sent_bytes = matched.bytes_out + matched.bytes_back;
 
@@ -95,8 +95,8 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   together(comm, [&] { close(local, matched, closing, comm, metrics); });
 
   stopwatch.start("graph");
-  stopwatch.current().sent_bytes = close_graphs(local, matched, closing, comm, metrics);
-  if (wants_timeline) {
+  stopwatch.current().sent_bytes = close_graphs(local, matched, closing, comm, metrics, problems);
+  if (!config.timeline_export.file.empty()) {
     stopwatch.start("timeline");
     write_timeline({config, input.workload, ranks, groups, matched.clock, local.events, local.windows, local.records,
                     matched.verdicts, strings}, comm);

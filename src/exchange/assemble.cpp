@@ -93,7 +93,7 @@ void match_group(std::span<const CollectiveRecord> records, const Ranks& ranks, 
 }  // namespace
 
 MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
-                            Problems& problems) {
+                            Problems& problems, const SplitWords& splits) {
   const auto key = [](const CollectiveRecord& r) {
     return std::tie(r.iteration, r.replica, r.group, r.rank, r.start_ns, r.lane, r.local);
   };
@@ -114,7 +114,7 @@ MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& 
         counts.inconsistent(record);
     if (group.size != 1) match_group(of_group, ranks, group, drafts, counts);  // one member has no partner
   }
-  MatchedCollectives matched = finish_drafts(drafts, ranks, groups, counts);
+  MatchedCollectives matched = finish_drafts(drafts, ranks, groups, SplitIndex(splits), counts);
   check_ends(matched, counts);
   counts.report(groups, problems);
   return matched;

@@ -63,7 +63,9 @@ struct StepGraph {
   std::vector<std::int32_t> match;              // by op: its match; −1: waits for no other rank
   std::vector<std::uint32_t> first_member, members;  // of a match, by rank; at least two
   std::vector<std::uint32_t> order;             // ops so that all that one waits for comes before it
-  bool acyclic = true;                          // false: matches contradict the order on the ranks; order is cut
+  // Matches that contradict the order on the ranks are cut: of each the member that starts last and the one that ends
+  // first. Their members wait for no other rank.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> cut;
   std::size_t size() const { return ops.size(); }
   std::int64_t length_ns() const { return end_ns - start_ns; }
   std::span<const std::uint32_t> preds_of(std::size_t i) const {

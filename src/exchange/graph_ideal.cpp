@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/collective_math.hpp"
+#include "exchange/graph_transfer.hpp"
 
 namespace ccl {
 namespace {
@@ -82,16 +82,15 @@ Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of
   }
   peers.launch = classes_of(std::move(keyed), graph.size());
   peers.run = peers.launch;
-  using Shape = std::tuple<CollectiveOp, Dimension, std::int32_t, std::int64_t>;
-  std::vector<std::pair<Shape, std::uint32_t>> shapes;
+  const UnseenTransfers unseen(graph);
+  std::vector<std::pair<TransferKind, std::uint32_t>> kinds;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const GraphOp& op = graph.ops[i];
     if (op.kind != EventKind::compute) peers.run[i] = -1;
-    if (graph.match[i] < 0) continue;
-    const CollectiveOp kind = is_point_to_point(op.op) ? CollectiveOp::send_recv : op.op;
-    shapes.push_back({{kind, op.dimension, op.group_size, op.payload_bytes}, static_cast<std::uint32_t>(i)});
+    peers.unseen_ns.push_back(unseen.of(i));
+    if (graph.match[i] >= 0 && peers.unseen_ns[i] < 0) kinds.push_back({kind_of(op), static_cast<std::uint32_t>(i)});
   }
-  peers.transfer = classes_of(std::move(shapes), graph.size());
+  peers.transfer = classes_of(std::move(kinds), graph.size());
   return peers;
 }
 
@@ -102,6 +101,8 @@ GraphTimes ideal_times(const GraphTimes& measured, const Peers& peers, IdealForm
   const bool published = form == IdealForm::mean;
   set_by_class(peers.run, published ? Middle::mean : Middle::lower_median, run_ns, set_run);
   set_by_class(peers.transfer, published ? Middle::median : Middle::lower_median, run_ns, set_run);
+  for (std::size_t i = 0; i < peers.unseen_ns.size(); ++i)
+    if (peers.unseen_ns[i] > 0) ideal.run_ns[i] = peers.unseen_ns[i];
   set_by_class(peers.launch, Middle::lower_median,
                [&](std::uint32_t i) { return measured.starved[i] ? measured.gap_ns[i] : 0; },
                [&](std::uint32_t i, std::int64_t ns) {

@@ -17,9 +17,10 @@ struct Peers {
   std::vector<std::int32_t> run;       // compute
   std::vector<std::int32_t> transfer;  // communication
   std::vector<std::int32_t> launch;    // launch gaps: at most the lower median
+  std::vector<std::int64_t> unseen_ns;  // communication with members that are not here: its transfer; <= 0: none known
 };
 /// The peers of a trace. Compute and launches: the ranks of one pipeline stage have the operation with the same name
-/// and number on the device. Matched communication: the same operation, dimension, group size and bytes. stage_of_row:
+/// and number on the device. Complete communication: the same operation, dimension, group size and bytes. stage_of_row:
 /// by row of /ranks, -1 = no pipeline.
 Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row);
 

@@ -1,9 +1,10 @@
-// One step's operations linked: what each waits for on its own device, and with whom it leaves a collective.
+// One step's operations linked: what each waits for on its own device.
 #include <algorithm>
 #include <map>
 #include <tuple>
 
 #include "exchange/graph.hpp"
+#include "exchange/graph_order.hpp"
 
 namespace ccl {
 namespace {
@@ -107,63 +108,6 @@ void link_devices(const std::vector<GraphOp>& ops, std::vector<std::uint32_t>& f
   }
 }
 
-void link_matches(StepGraph& graph) {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> seen;
-  for (std::size_t i = 0; i < graph.size(); ++i)
-    if (graph.ops[i].instance != 0) seen.push_back({graph.ops[i].instance, static_cast<std::uint32_t>(i)});
-  std::sort(seen.begin(), seen.end());
-  std::vector<std::pair<std::size_t, std::size_t>> matches;  // of seen: first and last
-  for (std::size_t first = 0, next = 0; first < seen.size(); first = next) {
-    for (next = first; next < seen.size() && seen[next].first == seen[first].first; ++next) {}
-    if (next - first > 1) matches.push_back({first, next});
-  }
-  // Ids depend on the number of workers, first members do not.
-  std::sort(matches.begin(), matches.end(),
-            [&](const auto& a, const auto& b) { return seen[a.first].second < seen[b.first].second; });
-  graph.match.assign(graph.size(), -1);
-  graph.first_member = {0};
-  for (std::size_t m = 0; m < matches.size(); ++m) {
-    for (std::size_t i = matches[m].first; i < matches[m].second; ++i) {
-      graph.match[seen[i].second] = static_cast<std::int32_t>(m);
-      graph.members.push_back(seen[i].second);
-    }
-    graph.first_member.push_back(static_cast<std::uint32_t>(graph.members.size()));
-  }
-}
-
-/// An operation is ready when all it waits for has ended; a matched one ends when its last member is ready.
-void put_in_order(StepGraph& graph) {
-  const std::size_t n = graph.size();
-  std::vector<std::uint32_t> waits(n), first(n + 1, 0), after(graph.preds.size());
-  for (const std::uint32_t pred : graph.preds) ++first[pred + 1];
-  for (std::size_t i = 0; i < n; ++i) first[i + 1] += first[i];
-  std::vector<std::uint32_t> at(first.begin(), first.end() - 1);
-  for (std::size_t i = 0; i < n; ++i) {
-    waits[i] = static_cast<std::uint32_t>(graph.preds_of(i).size());
-    for (const std::uint32_t pred : graph.preds_of(i)) after[at[pred]++] = static_cast<std::uint32_t>(i);
-  }
-  std::vector<std::uint32_t> missing;
-  for (std::size_t m = 0; m + 1 < graph.first_member.size(); ++m)
-    missing.push_back(static_cast<std::uint32_t>(graph.members_of(m).size()));
-  std::vector<std::uint32_t>& order = graph.order;
-  for (std::size_t i = 0; i < n; ++i)
-    if (waits[i] == 0) order.push_back(static_cast<std::uint32_t>(i));
-  const auto end_of = [&](std::uint32_t op) {
-    for (std::uint32_t a = first[op]; a < first[op + 1]; ++a)
-      if (--waits[after[a]] == 0) order.push_back(after[a]);
-  };
-  for (std::size_t next = 0; next < order.size(); ++next) {
-    const std::uint32_t op = order[next];
-    const std::int32_t match = graph.match[op];
-    if (match < 0) {
-      end_of(op);
-    } else if (--missing[static_cast<std::size_t>(match)] == 0) {
-      for (const std::uint32_t member : graph.members_of(static_cast<std::size_t>(match))) end_of(member);
-    }
-  }
-  graph.acyclic = order.size() == n;
-}
-
 }  // namespace
 
 StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds,
@@ -179,8 +123,7 @@ StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pr
     graph.start_ns = std::min(graph.start_ns, op.start_ns);
     graph.end_ns = std::max(graph.end_ns, op.end_ns);
   }
-  link_matches(graph);
-  put_in_order(graph);
+  order_graph(graph);
   return graph;
 }
 

@@ -11,8 +11,12 @@
 
 namespace ccl {
 
-/// launch: idle until the CPU launches the next operation. idle: that is launched, nothing it is known to wait for runs.
-enum class PathCategory : std::uint8_t { compute, communication, memory, launch, idle };
+/// launch: from the end of what the path's next operation waited for until the CPU launches it. idle: that is launched,
+/// nothing it is known to wait for runs. Other streams of the device may run meanwhile.
+/// unseparated: communication with members that are not here; waiting for them and transfer can not be told apart, but
+/// for as long a transfer as complete ones of its kind take (graph_transfer.hpp).
+enum class PathCategory : std::uint8_t { compute, communication, memory, launch, idle, unseparated };
+inline constexpr std::size_t path_category_count = 6;
 std::string_view to_text(PathCategory category);
 
 struct PathPart {

@@ -9,6 +9,9 @@
 
 namespace ccl {
 
+/// By match: the start of its last member.
+std::vector<std::int64_t> last_starts_ns(const StepGraph& graph);
+
 /// What the replay goes by, per operation.
 struct GraphTimes {
   std::vector<std::int64_t> gap_ns;  // from the end of all it waits for (first of a device: of R's start) to its start
@@ -32,7 +35,6 @@ struct Replay {
   std::vector<std::int64_t> start_ns, end_ns;  // from the begin of R
   std::int64_t length_ns = 0;
 };
-/// graph.acyclic must hold.
 Replay replay(const StepGraph& graph, const GraphTimes& times);
 
 /// Whether the step's measured times, replayed, give its measured length within 1 %.

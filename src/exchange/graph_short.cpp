@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "exchange/graph_transfer.hpp"
+
 namespace ccl {
 namespace {
 
@@ -11,7 +13,8 @@ std::vector<std::uint32_t> heads_of(const StepGraph& graph) {
   for (const std::uint32_t pred : graph.preds) ++followers[pred];
   for (const std::uint32_t i : graph.order) {
     const auto preds = graph.preds_of(i);
-    const bool joined = preds.size() == 1 && followers[preds[0]] == 1 && graph.match[i] < 0 && graph.match[preds[0]] < 0;
+    const bool joined = preds.size() == 1 && followers[preds[0]] == 1 && !is_with_others(graph.ops[i]) &&
+                        !is_with_others(graph.ops[preds[0]]);
     head[i] = joined ? head[preds[0]] : i;
   }
   return head;

@@ -6,11 +6,11 @@
 namespace ccl {
 
 struct ShortGraph {
-  StepGraph graph;  // an operation stands for itself and those joined to it: only rank and match of it mean anything
+  StepGraph graph;  // an operation stands for itself and those joined to it: their rank; communication with others stands alone
   GraphTimes measured, ideal;
 };
-/// Joins an operation to the one before if it waits for nothing else, nothing else waits for that, and neither is
-/// matched. Gaps and durations add up, so any choice of measured or ideal ones by rank gives the same ends.
+/// Joins an operation to the one before if it waits for nothing else, nothing else waits for that, and neither
+/// communicates with other ranks. Gaps and durations add up, so any choice of measured or ideal ones by rank gives the same ends.
 ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const GraphTimes& ideal);
 
 }  // namespace ccl

@@ -50,28 +50,53 @@ std::vector<std::vector<RecordVerdict>> verdicts_of(const MatchedCollectives& ma
 
 }  // namespace
 
+namespace {
+
+/// -1: of no known group.
+int owner_of(const CollectiveRecord& record, const Groups& groups, int num_workers) {
+  const std::int32_t row = groups.row_of(record.group);
+  if (row < 0) return -1;
+  std::uint64_t owner = hash_combine(record.group.value, static_cast<std::uint64_t>(record.iteration + 1));
+  owner = hash_combine(owner, static_cast<std::uint64_t>(record.replica + 1));
+  // A sequence number may belong to different steps on different members, a step may not.
+  if (!groups.groups[static_cast<std::size_t>(row)].sequence_everywhere)
+    owner = hash_combine(owner, static_cast<std::uint64_t>(record.step + 1));
+  return static_cast<int>(owner % static_cast<std::uint64_t>(num_workers));
+}
+
+}  // namespace
+
 std::vector<std::vector<CollectiveRecord>> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
                                                  int num_workers) {
   std::vector<std::vector<CollectiveRecord>> out(static_cast<std::size_t>(num_workers));
-  for (const CollectiveRecord& record : records) {
-    const std::int32_t row = groups.row_of(record.group);
-    if (row < 0) continue;
-    std::uint64_t owner = hash_combine(record.group.value, static_cast<std::uint64_t>(record.iteration + 1));
-    owner = hash_combine(owner, static_cast<std::uint64_t>(record.replica + 1));
-    // A sequence number may belong to different steps on different members, a step may not.
-    if (!groups.groups[static_cast<std::size_t>(row)].sequence_everywhere)
-      owner = hash_combine(owner, static_cast<std::uint64_t>(record.step + 1));
-    out[static_cast<std::size_t>(owner % static_cast<std::uint64_t>(num_workers))].push_back(record);
-  }
+  for (const CollectiveRecord& record : records)
+    if (const int owner = owner_of(record, groups, num_workers); owner >= 0)
+      out[static_cast<std::size_t>(owner)].push_back(record);
+  return out;
+}
+
+std::vector<SplitWords> route_splits(const SplitWords& splits, const std::vector<CollectiveRecord>& records,
+                                     const Groups& groups, int num_workers) {
+  std::vector<SplitWords> out(static_cast<std::size_t>(num_workers));
+  for_each_split_list(splits, [&](const SplitList& list, std::span<const std::uint32_t> words) {
+    const int owner = owner_of(records[list.record], groups, num_workers);
+    if (owner < 0) return;
+    SplitWords& to = out[static_cast<std::size_t>(owner)];
+    to.insert(to.end(), words.begin(), words.end());
+  });
   return out;
 }
 
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
-              const Comm& comm, Problems& problems) {
+              const Comm& comm, Problems& problems, const SplitWords& splits) {
   Matched matched;
+  std::int64_t bytes_of_splits = 0;
+  const SplitWords owned_splits =
+      exchange_counted(route_splits(splits, records, groups, comm.num_workers()), comm, bytes_of_splits);
   std::vector<CollectiveRecord> owned =
       exchange_counted(route(records, groups, comm.num_workers()), comm, matched.bytes_out);
-  together(comm, [&] { matched.mine = assemble(std::move(owned), ranks, groups, problems); });
+  matched.bytes_out += bytes_of_splits;
+  together(comm, [&] { matched.mine = assemble(std::move(owned), ranks, groups, problems, owned_splits); });
   matched.clock = fit_clocks(matched.mine, ranks, comm, problems);
   keep_causality(matched.mine, ranks, comm, matched.clock, problems);
   apply_clock(matched.mine, matched.clock, ranks, groups, problems);

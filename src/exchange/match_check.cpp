@@ -141,9 +141,13 @@ std::string_view to_text(Unmatched cause) {
     case Unmatched::other_operation: return "members differ in operation or size under one sequence number";
     case Unmatched::peer_unknown: return "sender or receiver unknown";
     case Unmatched::operation_unknown: return "operation unknown";
-    case Unmatched::takes_no_part: break;
+    case Unmatched::takes_no_part: return "rank takes no part in cross-rank numbers";
+    case Unmatched::own_sizes: return "sizes or split lists of one rank do not fit each other";
+    case Unmatched::pair_disagrees: return "two ranks disagree on what one sends the other";
+    case Unmatched::sums_disagree: return "members send more or less than they receive";
+    case Unmatched::none: break;
   }
-  return "rank takes no part in cross-rank numbers";
+  return "";
 }
 
 namespace {
@@ -178,8 +182,17 @@ void MatchCounts::inconsistent(const CollectiveRecord& record) {
   const std::string example = std::string(to_text(record.op)) + " with In " + std::to_string(record.in_bytes) + " and Out " +
                               std::to_string(record.out_bytes) + " bytes" +
                               (record.splits_disagree ? " and split lists that do not fit them" : "");
-  add_one(counts[{record.iteration, record.replica, record.group, record.step, Code::inout_disagree, Unmatched{}}],
+  add_one(counts[{record.iteration, record.replica, record.group, record.step, Code::inout_disagree, Unmatched::own_sizes}],
           record.rank.value, example);
+}
+
+void MatchCounts::dispute(const MatchedInstance& instance, Unmatched cause, std::int64_t by, const std::string& example) {
+  Sum& sum =
+      counts[{instance.iteration, instance.replica, instance.group, instance.step, Code::inout_disagree, cause}];
+  add_one(sum, -1, example);
+  if (by <= sum.worst) return;
+  sum.worst = by;
+  sum.example = example;
 }
 
 void MatchCounts::report(const Groups& groups, Problems& problems) const {
@@ -194,9 +207,9 @@ void MatchCounts::report(const Groups& groups, Problems& problems) const {
     if (group != nullptr) problem.detail += " (" + (group->description.empty() ? group->name : group->description) + ")";
     if (key.replica >= 0) problem.detail += ", replica " + std::to_string(key.replica);
     problem.detail += key.step == outside_step ? ", outside steps" : ", step " + std::to_string(key.step);
-    if (key.code == Code::collective_unmatched) problem.detail += ": " + std::string(to_text(key.cause));
+    if (key.cause != Unmatched::none) problem.detail += ": " + std::string(to_text(key.cause));
     problem.detail += most_text(sum);
-    if (!sum.example.empty()) problem.detail += "; first: " + sum.example;
+    if (!sum.example.empty()) problem.detail += (sum.worst > 0 ? "; worst: " : "; first: ") + sum.example;
     problems.add(problem);
   }
 }

@@ -7,6 +7,8 @@
 namespace ccl {
 namespace {
 
+bool is_all_to_all(CollectiveOp op) { return op == CollectiveOp::all_to_all || op == CollectiveOp::all_to_allv; }
+
 void fill_symmetric(MatchedInstance& instance, std::span<MatchedMember> members) {
   const MatchedMember* last = &members[0];
   const MatchedMember* first = &members[0];
@@ -34,7 +36,7 @@ void fill_symmetric(MatchedInstance& instance, std::span<MatchedMember> members)
 }
 
 void fill_sizes(MatchedInstance& instance, std::span<MatchedMember> members, const RecordRefs& records) {
-  const bool all_to_all = instance.op == CollectiveOp::all_to_all || instance.op == CollectiveOp::all_to_allv;
+  const bool all_to_all = is_all_to_all(instance.op);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const CollectiveRecord& record = *records[i];
     members[i].payload_bytes = payload_of(record, instance.group_size);
@@ -119,7 +121,24 @@ void Drafts::add(const RecordRefs& members_of_one, MatchRule rule, CollectiveOp 
   instances.push_back(instance);
 }
 
-MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups, MatchCounts& counts) {
+void check_exchange(const MatchedInstance& instance, const RecordRefs& records, const Group* group,
+                    const SplitIndex& splits, MatchCounts& counts) {
+  if (group != nullptr && group->members_complete && !splits.empty())
+    if (const auto worst = find_dispute(records, group->members, splits))
+      return counts.dispute(instance, Unmatched::pair_disagrees, worst->difference(), worst->text());
+  std::int64_t sent = 0, received = 0;
+  for (const CollectiveRecord* r : records) {
+    if (r->in_bytes < 0 || r->out_bytes < 0) return;
+    sent += r->in_bytes;
+    received += r->out_bytes;
+  }
+  if (!instance.incomplete && sent != received)
+    counts.dispute(instance, Unmatched::sums_disagree, std::max(sent, received) - std::min(sent, received),
+                   "members send " + std::to_string(sent) + " bytes in all and receive " + std::to_string(received));
+}
+
+MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups,
+                                 const SplitIndex& splits, MatchCounts& counts) {
   MatchedCollectives matched;
   matched.instances = drafts.instances;
   const auto key = [&](const MatchedInstance& i) {
@@ -155,6 +174,7 @@ MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const
     instance.incomplete = instance.members_seen < expected;
     if (instance.incomplete) counts.instance(instance, Code::collective_incomplete, missing_text(group, members));
     fill_sizes(instance, members, records);
+    if (is_all_to_all(instance.op)) check_exchange(instance, records, group, splits, counts);
     instance.link_class = links.of(instance, group, members);
     if (is_symmetric(instance.op))
       fill_symmetric(instance, members);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exchange/match.hpp"
+#include "exchange/split_lists.hpp"
 
 namespace ccl {
 
@@ -21,9 +22,10 @@ std::uint64_t signature_of(const CollectiveRecord& record);
 
 using RecordRefs = std::vector<const CollectiveRecord*>;
 
-/// Why a collective has no partner; text in the warning.
+/// Why a collective has no partner, or what is inconsistent in one that has; text in the warning.
 enum class Unmatched : std::uint8_t {
-  outside_steps, step_only_here, alone, unequal, other_operation, peer_unknown, operation_unknown, takes_no_part
+  none, outside_steps, step_only_here, alone, unequal, other_operation, peer_unknown, operation_unknown, takes_no_part,
+  own_sizes, pair_disagrees, sums_disagree
 };
 std::string_view to_text(Unmatched cause);
 
@@ -34,12 +36,12 @@ struct MatchCounts {
     GroupId group;
     std::int64_t step;
     Code code;
-    Unmatched cause;  // of collective_unmatched
+    Unmatched cause;  // of collective_unmatched and inout_disagree
     friend auto operator<=>(const Key&, const Key&) = default;
   };
-  /// Whom to name: the rank with most of them, and what is wrong with the first of them.
+  /// Whom to name: the rank with most of them, and what is wrong with the worst of them, of equal ones the first.
   struct Sum {
-    std::int64_t count = 0;
+    std::int64_t count = 0, worst = 0;
     std::map<std::int32_t, std::int64_t> by_rank;
     std::string example;
   };
@@ -47,6 +49,8 @@ struct MatchCounts {
   void unmatched(const CollectiveRecord& record, Unmatched cause, const std::string& example = {});
   void instance(const MatchedInstance& instance, Code code, const std::string& example = {});
   void inconsistent(const CollectiveRecord& record);
+  /// by: how far apart the members are.
+  void dispute(const MatchedInstance& instance, Unmatched cause, std::int64_t by, const std::string& example);
   void report(const Groups& groups, Problems& problems) const;
 };
 
@@ -74,7 +78,11 @@ std::map<const CollectiveRecord*, std::int32_t> find_peers(const std::vector<Ste
 void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, MatchCounts& counts);
 
 /// Sorts the drafts and fills sizes and clock-free numbers.
-MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups, MatchCounts& counts);
+MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups,
+                                 const SplitIndex& splits, MatchCounts& counts);
+/// Whether the members of an all-to-all agree on what each sends each; else that is counted. group: null if unknown.
+void check_exchange(const MatchedInstance& instance, const RecordRefs& records, const Group* group,
+                    const SplitIndex& splits, MatchCounts& counts);
 
 /// Deviation of the ends of every instance from the median end difference of its members in that group and step,
 /// in ns; −1 for what is not symmetric.

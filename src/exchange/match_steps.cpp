@@ -196,7 +196,9 @@ void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, M
     const bool alike = std::all_of(records.begin(), records.end(),
                                    [&](const CollectiveRecord* r) { return signature_of(*r) == signature_of(first); });
     if (records.size() < 2 || !alike || !is_matchable(first.op)) {
-      const auto cause = records.size() < 2 ? Unmatched::alone : Unmatched::other_operation;
+      const auto cause = records.size() < 2 ? Unmatched::alone
+                         : !alike           ? Unmatched::other_operation
+                                            : Unmatched::operation_unknown;
       const auto other = std::find_if(records.begin(), records.end(), [&](const CollectiveRecord* r) {
         return signature_of(*r) != signature_of(first);
       });

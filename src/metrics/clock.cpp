@@ -18,8 +18,9 @@ struct Clock {
             .unit = "us",
             .question = "How far are the clocks of the hosts apart, and how well are times across hosts known?",
             .definition =
-                "Largest |offset| over hosts against the host of the lowest rank; residual = 95th percentile "
-                "of the disagreement of common ends that remains.",
+                "Largest |offset| over hosts against the host of the lowest rank; residual = 95th percentile of how far common "
+                "ends disagree after correction, on one host against the median of each pair of ranks in the same group "
+                "and step.",
             .needs = "traces of at least two ranks that share symmetric collectives",
             .section = PageSection::clock,
             .aliases = {},

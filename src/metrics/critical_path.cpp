@@ -27,7 +27,10 @@ struct CriticalPath {
             .definition =
                 "From the last end of a step over all ranks back to its begin: an operation, what it waited for last on "
                 "its device, and from a matched collective the member that started last. Adds up to the run's step window "
-                "exactly; launch and idle times are categories. Headline: communication / path.",
+                "exactly. launch: until the path's next operation is launched; idle: from its launch to its start; meanwhile "
+                "other streams may run. Of communication not matched with all its ranks only the median "
+                "transfer of complete ones of its kind counts as communication, the rest as unseparated. Headline: "
+                "communication / path.",
             .needs = "GPU events with steps; collectives matched across ranks",
             .section = PageSection::answer,
             .aliases = {},
@@ -37,15 +40,17 @@ struct CriticalPath {
   }
 
   struct Times {
-    std::int64_t ns[5] = {};
+    std::int64_t ns[path_category_count] = {};
     void add(const PathPart& part) { ns[static_cast<std::size_t>(part.category)] += part.length_ns(); }
-    std::int64_t sum() const { return ns[0] + ns[1] + ns[2] + ns[3] + ns[4]; }
+    std::int64_t sum() const { return std::accumulate(std::begin(ns), std::end(ns), std::int64_t{0}); }
   };
   template <class Row>
   static void add_times(std::vector<ColumnSpec<Row>>& all) {
     const char* const what[] = {"compute kernels", "communication kernels, from the last member's start", "copies and sets",
-                                "idle until the next operation is launched", "idle though the next operation is launched"};
-    for (std::size_t c = 0; c < 5; ++c)
+                                "until the path's next operation is launched; other streams may run meanwhile",
+                                "the path's next operation is launched but does not start; other streams may run meanwhile",
+                                "communication not matched with all its ranks: waiting and transfer are not told apart"};
+    for (std::size_t c = 0; c < path_category_count; ++c)
       all.push_back(integer_column<Row>(std::string(to_text(static_cast<PathCategory>(c))) + "_ns", "ns", what[c], {},
                                         [c](const Row& row) { return row.times.ns[c]; }));
   }
@@ -54,6 +59,7 @@ struct CriticalPath {
     StepId step;
     std::int32_t replica = -1;
     std::int64_t length_ns = 0, hops_count = 0, communication_count = 0, unmatched_count = 0;
+    std::int64_t matches_count = 0, close_count = 0;  // on the path
     Times times;
     auto key() const { return std::tuple(step, replica); }
     static TableInfo table() { return {"rows", "critical path of each step by category"}; }
@@ -65,6 +71,9 @@ struct CriticalPath {
       all.push_back(column("communication_count", &Row::communication_count, "", "communication kernels of the step"));
       all.push_back(column("unmatched_count", &Row::unmatched_count, "",
                            "of them without a partner on another rank: there the path can not change the rank"));
+      all.push_back(column("matches_count", &Row::matches_count, "", "matched collectives on the path"));
+      all.push_back(column("close_count", &Row::close_count, "",
+                           "of them with the two last members within twice the clock residual: which is last is <= error"));
       return all;
     }
   };
@@ -92,15 +101,19 @@ struct CriticalPath {
     std::int32_t replica = -1;
     Dimension dimension = Dimension::unknown;
     CollectiveOp op = CollectiveOp::unknown;
-    std::int64_t time_ns = 0, count = 0;
+    std::int64_t time_ns = 0, unseparated_ns = 0, count = 0;
     auto key() const { return std::tuple(step, replica, dimension, op); }
-    void combine(const ByDimension& other) { time_ns += other.time_ns, count += other.count; }
+    void combine(const ByDimension& other) {
+      time_ns += other.time_ns, unseparated_ns += other.unseparated_ns, count += other.count;
+    }
     static TableInfo table() { return {"by_dimension", "communication on the path by dimension and operation"}; }
     static std::vector<ColumnSpec<ByDimension>> columns(const Resolver&) {
       std::vector<ColumnSpec<ByDimension>> all = key_columns<ByDimension>();
       all.push_back(column("dimension", &ByDimension::dimension, "", "of the process group"));
       all.push_back(column("op", &ByDimension::op, "", "operation"));
       all.push_back(column("time_ns", &ByDimension::time_ns, "ns", "on the path"));
+      all.push_back(column("unseparated_ns", &ByDimension::unseparated_ns, "ns",
+                           "on the path besides, not matched with all its ranks"));
       all.push_back(column("count", &ByDimension::count, "", "parts of the path"));
       return all;
     }
@@ -119,7 +132,7 @@ struct CriticalPath {
       all.push_back(column("place", &Top::place, "", "0 = longest"));
       all.push_back(column("start_ns", &Top::start_ns, "ns", "corrected clock"));
       all.push_back(column("length_ns", &Top::length_ns, "ns", "of this part"));
-      all.push_back(column("category", &Top::category, "", "compute, communication, memory, launch or idle"));
+      all.push_back(column("category", &Top::category, "", "compute, communication, memory, launch, idle or unseparated"));
       all.push_back(text_column<Top>("name", "kernel; of launch and idle: the one that follows",
                                      [text = resolver.text](const Top& row) { return text(row.name); }));
       return all;
@@ -144,20 +157,19 @@ struct CriticalPath {
       all.push_back(column("place", &Segment::place, "", "in time"));
       all.push_back(column("start_ns", &Segment::start_ns, "ns", "corrected clock"));
       all.push_back(column("end_ns", &Segment::end_ns, "ns", "begin of the next segment; the last: end of the step"));
-      all.push_back(column("category", &Segment::category, "", "compute, communication, memory, launch or idle"));
+      all.push_back(column("category", &Segment::category, "", "compute, communication, memory, launch, idle or unseparated"));
       all.push_back(column("dimension", &Segment::dimension, "", "of communication"));
       return all;
     }
   };
   using Tables = RowTables<Row, ByRank, ByDimension, Top, Segment>;
 
-  static void graph(const StepGraph& step, const ClosingContext&, Tables& out) {
+  static void graph(const StepGraph& step, const ClosingContext& context, Tables& out) {
     const std::vector<PathPart> path = critical_path_of(step);
-    Row row{step.step, step.replica, step.length_ns(), 0, 0, 0, {}};
+    Row row{step.step, step.replica, step.length_ns(), 0, 0, 0, 0, 0, {}};
     std::vector<ByRank> ranks;  // ops are by rank row
     std::vector<std::size_t> rank_at(step.size());
-    const std::vector<std::int64_t> slack =
-        step.acyclic ? slack_ns(step, measured_times(step)) : std::vector<std::int64_t>();
+    const std::vector<std::int64_t> slack = slack_ns(step, measured_times(step));
     std::vector<double> weight, weighted;
     for (std::size_t i = 0; i < step.size(); ++i) {
       const GraphOp& op = step.ops[i];
@@ -171,7 +183,7 @@ struct CriticalPath {
         ++row.communication_count;
         row.unmatched_count += step.match[i] < 0 ? 1 : 0;
       }
-      if (slack.empty() || op.kind != EventKind::compute) continue;
+      if (op.kind != EventKind::compute) continue;
       ByRank& rank = ranks.back();
       rank.slack_min_ns = rank.slack_min_ns < 0 ? slack[i] : std::min(rank.slack_min_ns, slack[i]);
       weight.back() += static_cast<double>(op.length_ns());
@@ -185,8 +197,14 @@ struct CriticalPath {
       ranks[rank_at[part.op]].times.add(part);
       if (p > 0 && rank_at[path[p - 1].op] != rank_at[part.op]) ++row.hops_count;
       const GraphOp& op = step.ops[part.op];
-      if (part.category == PathCategory::communication)
-        out.of<ByDimension>().push_back({step.step, step.replica, op.dimension, op.op, part.length_ns(), 1});
+      if (step.match[part.op] >= 0 && (p == 0 || path[p - 1].op != part.op)) {
+        ++row.matches_count;
+        row.close_count += last_by_ns(step, part.op) < 2 * context.clock.residual_ns ? 1 : 0;
+      }
+      const bool seen = part.category == PathCategory::communication;
+      if (seen || part.category == PathCategory::unseparated)
+        out.of<ByDimension>().push_back({step.step, step.replica, op.dimension, op.op, seen ? part.length_ns() : 0,
+                                         seen ? 0 : part.length_ns(), 1});
     }
     out.of<Row>().push_back(row);
     out.of<ByRank>().insert(out.of<ByRank>().end(), ranks.begin(), ranks.end());
@@ -206,15 +224,27 @@ struct CriticalPath {
     sort_and_fold(out.of<ByDimension>());
   }
 
+  /// By how much the last member of an operation's match starts after the one before.
+  static std::int64_t last_by_ns(const StepGraph& step, std::uint32_t op) {
+    std::int64_t last_ns = INT64_MIN, before_ns = INT64_MIN;
+    for (const std::uint32_t member : step.members_of(static_cast<std::size_t>(step.match[op]))) {
+      before_ns = std::max(before_ns, std::min(last_ns, step.ops[member].start_ns));
+      last_ns = std::max(last_ns, step.ops[member].start_ns);
+    }
+    return last_ns - before_ns;
+  }
+
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
     Times all;
-    std::int64_t communication_count = 0, unmatched_count = 0;
+    std::int64_t communication_count = 0, unmatched_count = 0, matches_count = 0, close_count = 0;
     for (const Row& row : rows) {
-      for (std::size_t c = 0; c < 5; ++c) all.ns[c] += row.times.ns[c];
+      for (std::size_t c = 0; c < path_category_count; ++c) all.ns[c] += row.times.ns[c];
       communication_count += row.communication_count;
       unmatched_count += row.unmatched_count;
+      matches_count += row.matches_count;
+      close_count += row.close_count;
     }
     out.value("unmatched_count", static_cast<double>(unmatched_count), "communication kernels without a partner");
     if (unmatched_count > 0) {
@@ -223,10 +253,15 @@ struct CriticalPath {
                    counted(static_cast<std::size_t>(communication_count), "communication kernel") +
                    " not matched: the path does not change the rank there";
     }
+    if (all.ns[static_cast<std::size_t>(PathCategory::unseparated)] > 0) {
+      out.status = Status::partial;
+      out.reason += (out.reason.empty() ? "" : "; ") +
+                    std::string("communication not matched with all its ranks: waiting and transfer are not told apart");
+    }
     const auto share = [&](PathCategory c) {
       return ratio(static_cast<double>(all.ns[static_cast<std::size_t>(c)]), static_cast<double>(all.sum()));
     };
-    for (std::size_t c = 0; c < 5; ++c) {
+    for (std::size_t c = 0; c < path_category_count; ++c) {
       const auto category = static_cast<PathCategory>(c);
       out.value(std::string(to_text(category)) + "_ratio", share(category), "share of the path, all steps");
     }
@@ -241,28 +276,47 @@ struct CriticalPath {
     std::map<Dimension, std::int64_t> dimensions;
     for (const ByDimension& row : tables.of<ByDimension>()) dimensions[row.dimension] += row.time_ns;
     std::string by_dimension;
+    std::erase_if(dimensions, [](const auto& entry) { return entry.second == 0; });
     for (const auto& [dimension, ns] : dimensions)
-      by_dimension += (by_dimension.empty() ? "" : ", ") + std::string(to_text(dimension)) + " " +
+      by_dimension += (by_dimension.empty() ? "" : ", ") + dimension_name(dimension) + " " +
                       percent(ratio(static_cast<double>(ns), static_cast<double>(all.sum())));
+    const bool whole = all.ns[static_cast<std::size_t>(PathCategory::unseparated)] == 0;
+    const std::string unseparated =
+        whole ? ""
+              : ", " + percent(share(PathCategory::unseparated)) +
+                    " communication not matched with all its ranks (waiting or transfer)";
     std::string line = "compute " + percent(share(PathCategory::compute)) + ", communication " +
                        percent(share(PathCategory::communication)) +
-                       (by_dimension.empty() ? "" : " (" + by_dimension + ")") + ", launch " +
+                       (by_dimension.empty() ? "" : " (" + by_dimension + ")") + unseparated + ", launch " +
                        percent(share(PathCategory::launch)) + ", idle " + percent(share(PathCategory::idle)) +
                        " of the path";
     if (ranks.size() > 1)
-      line += "; most of it on " + rank_name(most->first.first, most->first.second) + " (" + percent(most_share) + ")";
+      line += "; most of it on " + rank_name(most->first.first, most->first.second) +
+              (context.ranks.missing.empty() ? "" : " of the " + counted(ranks.size(), "rank") + " seen") + " (" +
+              percent(most_share) + ")";
+    out.value("close_ratio", ratio(static_cast<double>(close_count), static_cast<double>(matches_count)),
+              "matched collectives on the path whose two last members start within twice the clock residual");
+    if (close_count * 10 > matches_count)
+      line += "; by which rank it goes is <= error (" + microseconds(2.0 * static_cast<double>(context.clock.residual_ns)) +
+              ") at " + std::to_string(close_count) + " of its " +
+              counted(static_cast<std::size_t>(matches_count), "collective");
     add_line(out.page, "critical path", line);
     add_details(tables, context, out);
   }
 
  private:
+  static std::string dimension_name(Dimension dimension) {
+    return dimension == Dimension::unknown ? "of no known dimension" : std::string(to_text(dimension));
+  }
+
   static void add_segments(const StepGraph& step, const std::vector<PathPart>& path, std::vector<Segment>& out) {
     const std::size_t first = out.size();
     const std::int64_t least_ns = (step.length_ns() + 999) / 1000;
     std::int64_t longest_ns = 0;  // of the parts that are in the last segment
     for (auto part = path.rbegin(); part != path.rend(); ++part) {
       const GraphOp& op = step.ops[part->op];
-      const bool moves = part->category == PathCategory::communication;
+      const bool moves =
+          part->category == PathCategory::communication || part->category == PathCategory::unseparated;
       Segment segment{step.step, step.replica, static_cast<std::int32_t>(out.size() - first), op.rank, part->start_ns,
                       part->end_ns, part->category, moves ? op.dimension : Dimension::unknown};
       const bool same = out.size() > first && out.back().label() == segment.label();
@@ -285,7 +339,7 @@ struct CriticalPath {
     std::vector<std::string> lines;
     for (const Row& row : tables.of<Row>()) {
       std::string line = "  " + step_name(row.step) + ": " + milliseconds(static_cast<double>(row.length_ns)) + " =";
-      for (std::size_t c = 0; c < 5; ++c)
+      for (std::size_t c = 0; c < path_category_count; ++c)
         line += (c == 0 ? " " : " + ") + std::string(to_text(static_cast<PathCategory>(c))) + " " +
                 milliseconds(static_cast<double>(row.times.ns[c]));
       lines.push_back(line + ", " + counted(static_cast<std::size_t>(row.hops_count), "change") + " of rank");

@@ -5,11 +5,13 @@
 // CommE = SerE × TE: SerE = max useful / length of the step replayed with transfers of length 0, TE = that length /
 // len(R). Merge: sums and maxima.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/statistics.hpp"
 #include "core/wide.hpp"
 #include "exchange/graph_replay.hpp"
+#include "exchange/graph_transfer.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 
@@ -154,8 +156,12 @@ struct Efficiency {
     Network row{step.step, step.replica, step.length_ns(), 0};
     GraphTimes times = measured_times(step);
     if (replays(step, times)) {
+      const UnseenTransfers unseen(step);
       for (std::size_t i = 0; i < step.size(); ++i)
-        if (step.match[i] >= 0) times.run_ns[i] = 0;
+        if (unseen.of(i) >= 0)
+          times.run_ns[i] -= unseen.of(i);
+        else if (step.match[i] >= 0)
+          times.run_ns[i] = 0;
       row.ideal_ns = replay(step, times).length_ns;
       out.of<Row>().push_back({step.step, step.replica, step.start_ns, step.length_ns(), {}, row.ideal_ns});
     }
@@ -207,9 +213,9 @@ struct Efficiency {
     out.value("parallel_efficiency_ratio", ratio(mean_ns, length_ns), "mean useful / step window, pooled over steps");
     out.value("load_balance_ratio", balance, "mean / max useful, pooled over steps");
     out.value("communication_efficiency_ratio", communication, "max useful / step window, pooled over steps");
-    add_network(tables, max_ns, out);
     std::string line = percent(ratio(mean_ns, length_ns)) + " of all GPU time in the steps computes = load balance " +
-                       percent(balance) + " x communication efficiency " + percent(communication);
+                       percent(balance) + " x communication efficiency " + percent(communication) +
+                       add_network(tables, max_ns, out);
     const bool uncorrected = std::any_of(context.clock.hosts.begin(), context.clock.hosts.end(),
                                          [](const HostClock& host) { return !host.corrected; });
     if (uncorrected) {
@@ -229,15 +235,19 @@ struct Efficiency {
   }
 
  private:
-  static void add_network(const Tables& tables, double max_useful_ns, Report& out) {
+  /// " (waiting for each other … x transfers …)"; empty if a step does not replay.
+  static std::string add_network(const Tables& tables, double max_useful_ns, Report& out) {
     double ideal_ns = 0, measured_ns = 0;
     for (const Network& row : tables.of<Network>()) {
       if (row.ideal_ns <= 0) ideal_ns = measured_ns = std::numeric_limits<double>::quiet_NaN();
       ideal_ns += static_cast<double>(row.ideal_ns);
       measured_ns += static_cast<double>(row.measured_ns);
     }
-    out.value("serialisation_efficiency_ratio", ratio(max_useful_ns, ideal_ns), "max useful / replay without transfers");
-    out.value("transfer_efficiency_ratio", ratio(ideal_ns, measured_ns), "replay without transfers / step window");
+    const double serialisation = ratio(max_useful_ns, ideal_ns), transfer = ratio(ideal_ns, measured_ns);
+    out.value("serialisation_efficiency_ratio", serialisation, "max useful / replay without transfers");
+    out.value("transfer_efficiency_ratio", transfer, "replay without transfers / step window");
+    if (std::isnan(serialisation) || std::isnan(transfer)) return "";
+    return " (serialisation " + percent(serialisation) + ": waits and gaps without transfers; transfer " + percent(transfer) + ")";
   }
   static std::int64_t corrected(const ClosingContext& context, const RankEntry& entry, std::int64_t t_ns) {
     return entry.host_index < 0 ? t_ns : context.clock.corrected(entry.host_index, t_ns);

@@ -5,6 +5,7 @@
 // absent where the replay of the measured times is more than 1 % off the step. Merge: keys are disjoint, a step has one
 // owner.
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
@@ -13,6 +14,7 @@
 #include "core/statistics.hpp"
 #include "exchange/graph_ideal.hpp"
 #include "exchange/graph_short.hpp"
+#include "exchange/graph_transfer.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/pipeline_stage.hpp"
@@ -28,7 +30,7 @@ std::string_view to_text(WhatIfSubject subject) {
 
 namespace {
 
-// Above this share of unmatched communication the numbers are said to be incomplete.
+// Above this share of communication not matched with all its ranks the numbers are said to be incomplete.
 constexpr double unmatched_most = 0.01;
 // Ranks of a large job: only those with the most excess are asked about one by one.
 constexpr std::size_t ranks_asked = 16, ranks_all = 64;
@@ -41,8 +43,9 @@ struct WhatIf {
             .definition =
                 "Replay of each step's dependency graph with ideal durations: compute = median over peers (same stage, "
                 "kernel and number; mean with --what-if-ideal mean), communication = median of its operation, dimension, "
-                "size and bytes, launch gaps at most the peers' median; of an even number the lower middle. S = replayed "
-                "/ ideal, pooled over steps.",
+                "size and bytes, launch gaps at most the peers' median; of an even number the lower middle. Communication not "
+                "matched with all its ranks = median transfer of complete ones of its kind, at most as measured. A median "
+                "does not tell that all of a kind are slow. S = replayed / ideal, pooled over steps.",
             .needs = "GPU events with steps of at least two ranks; collectives matched across ranks",
             .section = PageSection::answer,
             .aliases = {},
@@ -55,7 +58,7 @@ struct WhatIf {
     StepId step;
     std::int32_t replica = -1;
     std::int64_t ranks_count = 0, measured_ns = 0, replayed_ns = -1, ideal_ns = -1;
-    std::int64_t communication_ns = 0, unmatched_ns = 0;  // summed over ranks
+    std::int64_t communication_ns = 0, unmatched_ns = 0, one_group_ns = 0;  // summed over ranks
     bool ok = false;  // the replay gives the measured step back
     auto key() const { return std::tuple(step, replica); }
     static TableInfo table() { return {"rows", "measured, replayed and ideal length of each step"}; }
@@ -66,7 +69,12 @@ struct WhatIf {
       all.push_back(column("replayed_ns", &Row::replayed_ns, "ns", "replay with the measured durations", -1));
       all.push_back(column("ideal_ns", &Row::ideal_ns, "ns", "replay with ideal durations", -1));
       all.push_back(column("communication_ns", &Row::communication_ns, "ns", "communication kernels of all ranks"));
-      all.push_back(column("unmatched_ns", &Row::unmatched_ns, "ns", "of them not matched: their waits stay as measured"));
+      all.push_back(column("unmatched_ns", &Row::unmatched_ns, "ns",
+                           "of them not matched with all their ranks, and no complete one of their kind: their waits stay as "
+                           "measured"));
+      all.push_back(column("one_group_ns", &Row::one_group_ns, "ns",
+                           "of them of operation, dimension, size and bytes that one group of ranks only has: no peers but "
+                           "its own at other times"));
       all.push_back(derived<Row>("slowdown_ratio", "ratio", "S = replayed_ns / ideal_ns", [](const Row& row) {
         return row.ok ? ratio(static_cast<double>(row.replayed_ns), static_cast<double>(row.ideal_ns))
                       : std::numeric_limits<double>::quiet_NaN();
@@ -106,12 +114,13 @@ struct WhatIf {
   using Tables = RowTables<Row, Case>;
 
   static void graph(const StepGraph& step, const ClosingContext& context, Tables& out) {
-    Row row{step.step, step.replica, 0, step.length_ns(), -1, -1, 0, 0, false};
+    Row row{step.step, step.replica, 0, step.length_ns(), -1, -1, 0, 0, one_group_ns(step), false};
+    const UnseenTransfers unseen(step);
     for (std::size_t i = 0; i < step.size(); ++i) {
       row.ranks_count += i == 0 || step.ops[i - 1].rank_row != step.ops[i].rank_row ? 1 : 0;
-      if (step.ops[i].kind != EventKind::communication || step.ops[i].group_size == 1) continue;
+      if (!is_with_others(step.ops[i])) continue;
       row.communication_ns += step.ops[i].length_ns();
-      if (step.match[i] < 0) row.unmatched_ns += step.ops[i].length_ns();
+      if (unseen.of(i) == 0) row.unmatched_ns += step.ops[i].length_ns();
     }
     const GraphTimes measured = measured_times(step);
     row.ok = row.ranks_count > 1 && replays(step, measured);
@@ -122,7 +131,7 @@ struct WhatIf {
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
-    double replayed_ns = 0, ideal_ns = 0, communication_ns = 0, unmatched_ns = 0;
+    double replayed_ns = 0, ideal_ns = 0, communication_ns = 0, unmatched_ns = 0, alone_ns = 0;
     std::size_t ok_count = 0, alone_count = 0;
     for (const Row& row : rows) {
       alone_count += row.ranks_count < 2 ? 1 : 0;
@@ -132,6 +141,7 @@ struct WhatIf {
       ideal_ns += static_cast<double>(row.ideal_ns);
       communication_ns += static_cast<double>(row.communication_ns);
       unmatched_ns += static_cast<double>(row.unmatched_ns);
+      alone_ns += static_cast<double>(row.one_group_ns);
       out.ranks_covered = std::max(out.ranks_covered, row.ranks_count);
     }
     if (alone_count == rows.size()) return out.not_applicable("one rank has no peers");
@@ -141,20 +151,51 @@ struct WhatIf {
       out.reason = counted(rows.size() - ok_count, "step") + " could not be replayed";
     }
     const double unmatched = ratio(unmatched_ns, communication_ns);
-    out.value("unmatched_ratio", unmatched, "communication time whose waits stay as measured, since it is not matched");
+    out.value("unmatched_ratio", unmatched, "communication time whose waits stay as measured, since it is not matched with all its ranks");
     if (unmatched > unmatched_most) {
       out.status = Status::partial;
       out.reason += (out.reason.empty() ? "" : "; ") + percent(unmatched) +
-                    " of the communication time is not matched, its waits stay: S and gains are too small";
+                    " of the communication time is not matched with all its ranks, its waits stay: S and gains are too small";
     }
     const double slowdown = ratio(replayed_ns, ideal_ns);
     out.value("slowdown_ratio", slowdown, "S = replayed / ideal, all steps");
     out.note("ideal_form", context.config.what_if_ideal, "how peers make the ideal compute time");
     report_cases(tables, replayed_ns, ideal_ns, ok_count, out);
     if (unmatched > unmatched_most) add_line(out.page, "", out.reason);
+    const double alone = ratio(alone_ns, communication_ns);
+    out.value("one_group_ratio", alone, "communication time of kinds that one group only has: compared with itself only");
+    if (alone > unmatched_most)
+      out.details.push_back("  " + percent(alone) +
+                            " of the communication time is of a kind that one group of ranks only has: were all of it slow, "
+                            "S would not tell");
   }
 
  private:
+  /// Of communication whose kind one set of ranks only has: it is compared with itself.
+  static std::int64_t one_group_ns(const StepGraph& step) {
+    struct Seen {
+      std::vector<std::int32_t> ranks;
+      std::int64_t length_ns = 0;
+      bool several = false;
+    };
+    std::map<TransferKind, Seen> kinds;
+    for (std::size_t m = 0; m + 1 < step.first_member.size(); ++m) {
+      std::vector<std::int32_t> ranks;
+      std::int64_t length_ns = 0;
+      for (const std::uint32_t member : step.members_of(m)) {
+        ranks.push_back(step.ops[member].rank_row);
+        length_ns += step.ops[member].length_ns();
+      }
+      Seen& seen = kinds[kind_of(step.ops[step.members_of(m)[0]])];
+      if (seen.ranks.empty()) seen.ranks = ranks;
+      seen.several = seen.several || seen.ranks != ranks;
+      seen.length_ns += length_ns;
+    }
+    std::int64_t sum_ns = 0;
+    for (const auto& [kind, seen] : kinds) sum_ns += seen.several ? 0 : seen.length_ns;
+    return sum_ns;
+  }
+
   /// times with those of `changed` where wanted(op) holds, by compute or launch or both.
   template <class Wanted>
   static std::int64_t length_with(const StepGraph& step, const GraphTimes& times, const GraphTimes& changed,
@@ -188,7 +229,7 @@ struct WhatIf {
       asked.only_ns = length_with(step, ideal, measured, wanted);
       out.of<Case>().push_back(asked);
     };
-    const auto own = [&](std::size_t i) { return step.match[i] < 0; };
+    const auto own = [&](std::size_t i) { return !is_with_others(step.ops[i]); };
     add(WhatIfSubject::compute, -1, [&](std::size_t i, bool run) { return run && own(i); });
     add(WhatIfSubject::communication, -1, [&](std::size_t i, bool run) { return run && !own(i); });
     add(WhatIfSubject::launch, -1, [&](std::size_t, bool run) { return !run; });
@@ -216,8 +257,9 @@ struct WhatIf {
                             Tables& out) {
     std::set<CollectiveOp> ops;
     std::set<Dimension> dimensions;
+    const UnseenTransfers unseen(step);
     for (std::size_t i = 0; i < step.size(); ++i)
-      if (step.match[i] >= 0) {
+      if (is_with_others(step.ops[i]) && unseen.of(i) != 0) {
         ops.insert(merged(step.ops[i].op));
         dimensions.insert(step.ops[i].dimension);
       }
@@ -225,19 +267,20 @@ struct WhatIf {
     asked.subject = WhatIfSubject::op;
     for (const CollectiveOp op : ops) {
       asked.op = op;
-      const auto wanted = [&](std::size_t i, bool run) { return run && step.match[i] >= 0 && merged(step.ops[i].op) == op; };
+      const auto wanted = [&](std::size_t i, bool run) { return run && is_with_others(step.ops[i]) && merged(step.ops[i].op) == op; };
       asked.fixed_ns = length_with(step, measured, ideal, wanted);
       asked.only_ns = length_with(step, ideal, measured, wanted);
       out.of<Case>().push_back(asked);
     }
     GraphTimes hidden = measured;
-    hidden.run_ns.assign(step.size(), 0);
+    for (std::size_t i = 0; i < step.size(); ++i)
+      hidden.run_ns[i] = unseen.of(i) < 0 ? 0 : hidden.run_ns[i] - unseen.of(i);
     asked.op = CollectiveOp::unknown;
     asked.subject = WhatIfSubject::dimension;
     for (const Dimension dimension : dimensions) {
       asked.dimension = dimension;
       const auto wanted = [&](std::size_t i, bool run) {
-        return run && step.match[i] >= 0 && step.ops[i].dimension == dimension;
+        return run && is_with_others(step.ops[i]) && step.ops[i].dimension == dimension;
       };
       asked.fixed_ns = length_with(step, measured, hidden, wanted);
       asked.only_ns = length_with(step, ideal, measured, wanted);
@@ -258,7 +301,7 @@ struct WhatIf {
       if (ranks.empty() || ranks.back().rank_row != step.ops[i].rank_row)
         ranks.push_back({step.ops[i].rank_row, step.ops[i].rank, 0});
       ranks.back().excess_ns += measured.gap_ns[i] - ideal.gap_ns[i];
-      if (step.match[i] < 0) ranks.back().excess_ns += measured.run_ns[i] - ideal.run_ns[i];
+      if (!is_with_others(step.ops[i])) ranks.back().excess_ns += measured.run_ns[i] - ideal.run_ns[i];
     }
     std::stable_sort(ranks.begin(), ranks.end(),
                      [](const SlowRank& a, const SlowRank& b) { return a.excess_ns > b.excess_ns; });
@@ -277,8 +320,10 @@ struct WhatIf {
     std::int64_t best_rank_ns = 0, best_dimension_ns = 0;
     for (const auto& [which, ns] : gain_ns) {
       const auto& [subject, replica, number, dimension, op] = which;
-      const std::string saved = per_step(static_cast<double>(ns)) + " (" +
-                                percent(ratio(static_cast<double>(ns), replayed_ns)) + ") of each step";
+      const std::string saved =
+          per_step(static_cast<double>(std::abs(ns))) + " (" +
+          percent(ratio(static_cast<double>(std::abs(ns)), replayed_ns)) + ") of each step" +
+          (ns < 0 ? " lost: where it counts they run faster than their peers" : "");
       std::string text = std::string(to_text(subject));
       if (subject == WhatIfSubject::rank) text = rank_name(replica, RankId(number));
       if (subject == WhatIfSubject::stage) text += " " + std::to_string(number);
@@ -294,7 +339,7 @@ struct WhatIf {
       if (subject == WhatIfSubject::dimension && ns > best_dimension_ns)
         best_dimension_ns = ns, dimension_text = "hiding the transfers of " + std::string(to_text(dimension)) + " saves " + saved;
     }
-    std::string line = "a step takes " + per_step(replayed_ns) + ", with every operation like its peers' " +
+    std::string line = "the GPU work of a step takes " + per_step(replayed_ns) + ", with every operation like its peers' " +
                        per_step(ideal_ns) + " (S = " + thousandths(ratio(replayed_ns, ideal_ns)) + ")";
     if (!rank_text.empty()) line += "; " + rank_text;
     if (!dimension_text.empty()) line += "; " + dimension_text;

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "exchange/graph_ideal.hpp"
 #include "exchange/graph_path.hpp"
 #include "exchange/graph_short.hpp"
+#include "exchange/graph_transfer.hpp"
 
 namespace ccl {
 namespace {
@@ -49,7 +52,7 @@ const std::vector<std::int32_t> no_stages{-1, -1, -1};
 
 TEST(StepGraph, MeasuredTimesReplayToTheMeasuredStep) {
   const StepGraph graph = link_graph(slow_rank());
-  ASSERT_TRUE(graph.acyclic);
+  ASSERT_TRUE(graph.cut.empty());
   const GraphTimes measured = measured_times(graph);
   const Replay again = replay(graph, measured);
   EXPECT_EQ(again.length_ns, 405);
@@ -105,14 +108,42 @@ TEST(StepGraph, ALateStartIsALateLaunchToo) {
   EXPECT_EQ(replay(graph, ideal_times(measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 100);
 }
 
-TEST(StepGraph, MatchesThatContradictTheOrderOnTheRanksAreNoticed) {
-  std::vector<GraphOp> ops{reduce(0, 0, 10, 1), reduce(0, 20, 30, 2), reduce(1, 0, 10, 2), reduce(1, 20, 30, 1)};
+TEST(StepGraph, OfMatchesThatContradictTheOrderOnTheRanksTheWorstIsCut) {
+  // Rank 0 has match 1 before 2, rank 1 has 2 before 1; of match 2 the members are further apart. Match 3 is well.
+  std::vector<GraphOp> ops{reduce(0, 0, 30, 1),  reduce(0, 40, 50, 2), reduce(0, 60, 80, 3),
+                           reduce(1, 0, 10, 2), reduce(1, 20, 30, 1), reduce(1, 70, 80, 3)};
   const StepGraph graph = link_graph(ops);
-  EXPECT_FALSE(graph.acyclic);
-  EXPECT_FALSE(replays(graph, measured_times(graph)));
+  EXPECT_EQ(graph.cut, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{1, 3}}));
+  EXPECT_EQ(graph.match, (std::vector<std::int32_t>{0, -1, 1, -1, 0, 1}));
+  EXPECT_EQ(graph.order.size(), graph.size());
+  const GraphTimes measured = measured_times(graph);
+  EXPECT_TRUE(replays(graph, measured));
+  EXPECT_EQ(replay(graph, measured).length_ns, 80);
   std::int64_t sum_ns = 0;
   for (const PathPart& part : critical_path_of(graph)) sum_ns += part.length_ns();
-  EXPECT_EQ(sum_ns, 30);
+  EXPECT_EQ(sum_ns, 80);
+}
+
+TEST(StepGraph, ManyContradictionsAreCutAndTheRestStays) {
+  // Pairs 2k and 2k + 1 are crossed; every fifth match after them is well.
+  std::vector<GraphOp> ops;
+  std::int64_t t_ns = 0;
+  std::uint64_t id = 1;
+  for (int k = 0; k < 100; ++k, t_ns += 100, id += 3) {
+    ops.push_back(reduce(0, t_ns, t_ns + 10, id)), ops.push_back(reduce(0, t_ns + 20, t_ns + 30, id + 1));
+    ops.push_back(reduce(1, t_ns, t_ns + 10, id + 1)), ops.push_back(reduce(1, t_ns + 20, t_ns + 30, id));
+    ops.push_back(reduce(0, t_ns + 50, t_ns + 60, id + 2)), ops.push_back(reduce(1, t_ns + 55, t_ns + 60, id + 2));
+  }
+  const StepGraph graph = link_graph(ops);
+  EXPECT_EQ(graph.cut.size(), 100U);
+  EXPECT_EQ(graph.first_member.size() - 1, 200U);  // one of each crossed pair and the good ones
+  EXPECT_TRUE(replays(graph, measured_times(graph)));
+}
+
+TEST(StepGraph, AMatchThatARankHasTwiceIsCut) {
+  const StepGraph graph = link_graph({reduce(0, 0, 10, 1), reduce(0, 20, 30, 1), reduce(1, 0, 10, 1)});
+  EXPECT_EQ(graph.cut.size(), 1U);
+  EXPECT_EQ(graph.order.size(), 3U);
 }
 
 TEST(StepGraph, AMemberWhoseOthersAreMissingStandsAlone) {
@@ -172,7 +203,7 @@ TEST(StepGraph, TheFirstOperationOfADeviceStartsNoLaterThanOnItsPeers) {
 
 TEST(StepGraph, OperationsThatEndAsTheyStartDoNotWaitForEachOther) {
   const StepGraph graph = link_graph({op(0, 0, 10, "gemm"), op(0, 10, 10, "memset", 1), op(0, 10, 10, "memset", 2)});
-  EXPECT_TRUE(graph.acyclic);
+  EXPECT_TRUE(graph.cut.empty());
   EXPECT_EQ(graph.preds_of(0).size(), 0U);
 }
 
@@ -213,6 +244,33 @@ TEST(CriticalPath, IdleBeforeALateLaunchIsLaunchTime) {
   ASSERT_EQ(path.size(), 3U);
   EXPECT_EQ(path[1].category, PathCategory::launch);
   EXPECT_EQ(path[1].length_ns(), 50);
+}
+
+TEST(UnseenTransfer, IsThatOfCompleteOnesOfItsKind) {
+  // Ranks 0 and 1 of a group of three, then all three of them, whose transfer is 20.
+  std::vector<GraphOp> ops{reduce(0, 0, 100, 1), reduce(1, 30, 100, 1)};
+  for (const std::int32_t rank : {0, 1, 2}) ops.push_back(reduce(rank, rank == 1 ? 130 : 110, 150, 2));
+  const StepGraph graph = link_graph(ops);
+  const UnseenTransfers unseen(graph);
+  EXPECT_EQ(unseen.of(0), 20);   // ops are by rank: this is rank 0 of the first
+  EXPECT_EQ(unseen.of(1), -1);
+  std::map<PathCategory, std::int64_t> sums;
+  for (const PathPart& part : critical_path_of(graph)) sums[part.category] += part.length_ns();
+  EXPECT_EQ(sums[PathCategory::communication], 20 + 20);
+  EXPECT_EQ(sums[PathCategory::unseparated], 50);  // from rank 1's start to 20 before the end
+  const GraphTimes ideal = ideal_times(measured_times(graph), peers_of(graph, no_stages), IdealForm::median);
+  EXPECT_EQ(ideal.run_ns[0], 20);
+}
+
+TEST(UnseenTransfer, WithoutACompleteOneNothingIsTakenForTransfer) {
+  const StepGraph graph = link_graph({reduce(0, 0, 100, 1), reduce(1, 30, 100, 1)});
+  EXPECT_EQ(UnseenTransfers(graph).of(0), 0);
+  std::map<PathCategory, std::int64_t> sums;
+  for (const PathPart& part : critical_path_of(graph)) sums[part.category] += part.length_ns();
+  EXPECT_EQ(sums[PathCategory::communication], 0);
+  EXPECT_EQ(sums[PathCategory::unseparated], 70);
+  const GraphTimes measured = measured_times(graph);
+  EXPECT_EQ(ideal_times(measured, peers_of(graph, no_stages), IdealForm::median).run_ns, measured.run_ns);
 }
 
 TEST(Slack, IsNoneOnThePathAndTheWaitElsewhere) {

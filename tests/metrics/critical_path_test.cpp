@@ -68,6 +68,37 @@ TEST(CriticalPathMetric, SaysHowMuchIsNotMatched) {
   EXPECT_EQ(integer_at(result, "rows", 0, "unmatched_count"), 1);
 }
 
+TEST(CriticalPathMetric, OfAnIncompleteCollectiveTheTransferIsEstimatedAndTheRestIsApart) {
+  std::vector<GraphOp> ops = three_ranks(300);
+  for (const std::size_t reduce : {1U, 4U, 7U}) ops[reduce].group_size = 4;  // the fourth has no trace
+  const MetricResult result = graph_result("critical_path", {ops});
+  EXPECT_EQ(integer_at(result, "rows", 0, "communication_ns"), 0);
+  EXPECT_EQ(integer_at(result, "rows", 0, "unseparated_ns"), 50);
+  EXPECT_EQ(integer_at(result, "by_dimension", 0, "unseparated_ns"), 50);
+  EXPECT_EQ(result.report.status, Status::partial);
+  EXPECT_NE(page_of(result).find("communication not matched with all its ranks (waiting or transfer)"),
+            std::string::npos)
+      << page_of(result);
+}
+
+TEST(CriticalPathMetric, NamesNoUnknownDimension) {
+  std::vector<GraphOp> ops = three_ranks(300);
+  for (const std::size_t reduce : {1U, 4U, 7U}) ops[reduce].dimension = Dimension::unknown;
+  EXPECT_NE(page_of(graph_result("critical_path", {ops})).find("(of no known dimension 12.8 %)"), std::string::npos);
+}
+
+TEST(CriticalPathMetric, WhichRankIsLastIsWithinTheErrorWhereClocksAreNotKnownBetter) {
+  GraphWorld world;
+  world.clock.residual_ns = 101;
+  world.ranks.missing = {3};
+  const MetricResult result = graph_result("critical_path", {three_ranks(300)}, world);
+  EXPECT_EQ(integer_at(result, "rows", 0, "close_count"), 1);
+  EXPECT_NE(page_of(result).find("most of it on rank 1 of the 3 ranks seen"), std::string::npos) << page_of(result);
+  EXPECT_NE(page_of(result).find("<= error"), std::string::npos);
+  world.clock.residual_ns = 100;
+  EXPECT_EQ(integer_at(graph_result("critical_path", {three_ranks(300)}, world), "rows", 0, "close_count"), 0);
+}
+
 TEST(CriticalPathMetric, WithoutStepsItIsAbsent) {
   EXPECT_EQ(graph_result("critical_path", {}).report.status, Status::absent);
 }

@@ -33,15 +33,21 @@ inline std::vector<GraphOp> three_ranks(std::int64_t slow_ns) {
   return ops;
 }
 
-inline MetricResult graph_result(const std::string& name, const std::vector<std::vector<GraphOp>>& steps,
-                                 const Config& config = {}) {
+/// What is known beside the operations; three ranks have traces.
+struct GraphWorld {
+  Config config;
   Ranks ranks;
+  ClockModel clock;
+};
+
+inline MetricResult graph_result(const std::string& name, const std::vector<std::vector<GraphOp>>& steps,
+                                 GraphWorld world = {}) {
+  auto& [config, ranks, clock] = world;
   for (std::int32_t rank = 0; rank < 3; ++rank) {
     ranks.entries.emplace_back();
     ranks.entries.back().rank = RankId(rank);
   }
   const Groups groups;
-  const ClockModel clock;
   const Workload workload;
   StringTable strings;
   for (const char* text : {"gemm", "ncclDevKernel_AllReduce", "adam"}) strings.intern(text);

@@ -28,9 +28,9 @@ TEST(WhatIf, ASlowRankIsWhatTheStepLoses) {
 }
 
 TEST(WhatIf, ThePublishedFormTakesTheMean) {
-  Config config;
-  config.what_if_ideal = "mean";
-  const MetricResult result = graph_result("what_if", {three_ranks(300)}, config);
+  GraphWorld world;
+  world.config.what_if_ideal = "mean";
+  const MetricResult result = graph_result("what_if", {three_ranks(300)}, world);
   EXPECT_EQ(integer_at(result, "rows", 0, "ideal_ns"), 166 + 90);
 }
 
@@ -40,12 +40,39 @@ TEST(WhatIf, OneRankHasNoPeers) {
   EXPECT_EQ(graph_result("what_if", {ops}).report.status, Status::not_applicable);
 }
 
-TEST(WhatIf, ContradictingMatchesGiveNoNumber) {
-  std::vector<GraphOp> ops = three_ranks(100);
-  ops[1].instance = 1, ops[2].instance = 2;  // rank 0: first 1, then 2; rank 1 the other way round
-  ops[4].instance = 2, ops[5].instance = 1;
-  EXPECT_EQ(graph_result("what_if", {ops}).report.status, Status::absent);
-  EXPECT_EQ(graph_result("what_if", {ops, three_ranks(100)}).report.status, Status::partial);
+TEST(WhatIf, OfMatchesThatContradictEachOtherOneIsLeftOutAndTheStepStays) {
+  std::vector<GraphOp> ops = three_ranks(300);
+  ops[2].instance = 2;  // rank 0: first 1, then 2; rank 1: 2 only; rank 2 the other way round
+  ops[5].instance = 2;
+  ops[7].instance = 2, ops[8].instance = 1;
+  const MetricResult result = graph_result("what_if", {ops});
+  EXPECT_NE(result.report.status, Status::absent);
+  EXPECT_EQ(integer_at(result, "rows", 0, "replayed_ns"), 390);
+}
+
+TEST(WhatIf, TransfersThatOneGroupOnlyHasAreSaidToHaveNoPeers) {
+  const MetricResult result = graph_result("what_if", {three_ranks(300)});
+  EXPECT_DOUBLE_EQ(headline(result, "one_group_ratio"), 1);
+  EXPECT_EQ(integer_at(result, "rows", 0, "one_group_ns"), 250 + 50 + 250);
+  EXPECT_NE(result.report.details.back().find("one group of ranks only has"), std::string::npos);
+}
+
+TEST(WhatIf, TransfersOfAnIncompleteCollectiveAreThoseOfCompleteOnes) {
+  // A group of three of which rank 2 has no trace, then a complete one of 20 ns.
+  std::vector<GraphOp> ops = three_ranks(300);
+  for (const std::size_t reduce : {1U, 4U, 7U}) ops[reduce].group_size = 3;
+  ops[7].instance = 0;
+  for (const std::size_t adam : {2U, 5U, 8U}) {
+    GraphOp complete = ops[adam - 1];
+    complete.instance = 2;
+    complete.order = ops[adam].order;
+    complete.start_ns = 350, complete.end_ns = 370;
+    ops[adam] = complete;
+  }
+  const MetricResult result = graph_result("what_if", {ops});
+  EXPECT_DOUBLE_EQ(headline(result, "unmatched_ratio"), 0);
+  EXPECT_EQ(integer_at(result, "rows", 0, "replayed_ns"), 370);
+  EXPECT_EQ(integer_at(result, "rows", 0, "ideal_ns"), 100 + 20 + 20);
 }
 
 TEST(WhatIf, WithoutStepsItIsAbsent) { EXPECT_EQ(graph_result("what_if", {}).report.status, Status::absent); }

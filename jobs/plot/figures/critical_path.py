@@ -6,7 +6,8 @@ import look
 from results import Skip, corrected_ns, ranks_of, summed
 
 PARTS = [("compute", look.BLUE, ""), ("communication", look.RED, "///"), ("memory", look.PURPLE, "..."),
-         ("launch", look.ORANGE, "\\\\\\"), ("idle", look.GREY, "")]
+         ("launch", look.ORANGE, "\\\\\\"), ("idle", look.GREY, ""),
+         ("unseparated", look.RED, "xxx")]
 MOST_LANES = 16
 MOST_RANKS = 12
 
@@ -60,6 +61,8 @@ def by_rank(ax, table):
     left, whole = np.zeros(len(order)), max(total.sum(), 1)
     for category, colour, hatch in PARTS:
         share = summed(at, table[f"{category}_ns"], len(labels)) / whole
+        if category == "unseparated" and not share.sum():
+            continue
         ax.barh(range(len(order)), share[order], left=left, color=colour, hatch=hatch, edgecolor="white", linewidth=0,
                 label=f"{category}: {share.sum():.1%}")
         left += share[order]

@@ -1,0 +1,241 @@
+#include "exchange/graph_order.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace ccl {
+namespace {
+
+constexpr int most_careful_rounds = 32;  // then all matches of a tangle are cut at once
+
+void link_matches(StepGraph& graph) {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> seen;
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    if (graph.ops[i].instance != 0) seen.push_back({graph.ops[i].instance, static_cast<std::uint32_t>(i)});
+  std::sort(seen.begin(), seen.end());
+  std::vector<std::pair<std::size_t, std::size_t>> matches;  // of seen: first and last
+  for (std::size_t first = 0, next = 0; first < seen.size(); first = next) {
+    for (next = first; next < seen.size() && seen[next].first == seen[first].first; ++next) {
+    }
+    if (next - first > 1) matches.push_back({first, next});
+  }
+  // Ids depend on the number of workers, first members do not.
+  std::sort(matches.begin(), matches.end(),
+            [&](const auto& a, const auto& b) { return seen[a.first].second < seen[b.first].second; });
+  graph.match.assign(graph.size(), -1);
+  graph.first_member = {0};
+  graph.members.clear();
+  graph.order.clear();
+  for (std::size_t m = 0; m < matches.size(); ++m) {
+    for (std::size_t i = matches[m].first; i < matches[m].second; ++i) {
+      graph.match[seen[i].second] = static_cast<std::int32_t>(m);
+      graph.members.push_back(seen[i].second);
+    }
+    graph.first_member.push_back(static_cast<std::uint32_t>(graph.members.size()));
+  }
+}
+
+/// An operation is ready when all it waits for has ended; a matched one ends when its last member is ready.
+void put_in_order(StepGraph& graph) {
+  const std::size_t n = graph.size();
+  std::vector<std::uint32_t> waits(n), first(n + 1, 0), after(graph.preds.size());
+  for (const std::uint32_t pred : graph.preds) ++first[pred + 1];
+  for (std::size_t i = 0; i < n; ++i) first[i + 1] += first[i];
+  std::vector<std::uint32_t> at(first.begin(), first.end() - 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    waits[i] = static_cast<std::uint32_t>(graph.preds_of(i).size());
+    for (const std::uint32_t pred : graph.preds_of(i)) after[at[pred]++] = static_cast<std::uint32_t>(i);
+  }
+  std::vector<std::uint32_t> missing;
+  for (std::size_t m = 0; m + 1 < graph.first_member.size(); ++m)
+    missing.push_back(static_cast<std::uint32_t>(graph.members_of(m).size()));
+  std::vector<std::uint32_t>& order = graph.order;
+  for (std::size_t i = 0; i < n; ++i)
+    if (waits[i] == 0) order.push_back(static_cast<std::uint32_t>(i));
+  const auto end_of = [&](std::uint32_t op) {
+    for (std::uint32_t a = first[op]; a < first[op + 1]; ++a)
+      if (--waits[after[a]] == 0) order.push_back(after[a]);
+  };
+  for (std::size_t next = 0; next < order.size(); ++next) {
+    const std::uint32_t op = order[next];
+    const std::int32_t match = graph.match[op];
+    if (match < 0) {
+      end_of(op);
+    } else if (--missing[static_cast<std::size_t>(match)] == 0) {
+      for (const std::uint32_t member : graph.members_of(static_cast<std::size_t>(match))) end_of(member);
+    }
+  }
+}
+
+/// Tangles: strongly connected parts of more than one match among what never became ready, members of a match being
+/// one.
+class Tangles {
+ public:
+  explicit Tangles(const StepGraph& graph)
+      : graph_(graph), ops_(graph.size()), node_count_(ops_ + graph.first_member.size() - 1) {
+    std::vector<bool> reached(ops_, false);
+    for (const std::uint32_t op : graph.order) reached[op] = true;
+    std::vector<bool> whole(node_count_ - ops_, true);
+    for (std::size_t m = 0; m < whole.size(); ++m)
+      for (const std::uint32_t op : graph.members_of(m)) whole[m] = whole[m] && reached[op];
+    blocked_.assign(node_count_, false);
+    for (std::uint32_t op = 0; op < ops_; ++op) {
+      const std::uint32_t node = node_of(op);
+      blocked_[node] = node < ops_ ? !reached[op] : !whole[node - ops_];
+    }
+  }
+
+  /// Matches of each tangle. Tarjan's algorithm with a stack of its own: chains are as long as a step.
+  std::vector<std::vector<std::uint32_t>> find() {
+    index_.assign(node_count_, 0);
+    low_.assign(node_count_, 0);
+    on_stack_.assign(node_count_, false);
+    for (std::uint32_t node = 0; node < node_count_; ++node)
+      if (blocked_[node] && index_[node] == 0) visit(node);
+    return std::move(tangles_);
+  }
+
+ private:
+  struct Frame {
+    std::uint32_t node;
+    std::size_t member, pred;  // where its waits are looked through
+  };
+
+  std::uint32_t node_of(std::uint32_t op) const {
+    return graph_.match[op] < 0 ? op : static_cast<std::uint32_t>(ops_) + static_cast<std::uint32_t>(graph_.match[op]);
+  }
+  std::span<const std::uint32_t> ops_of(const std::uint32_t& node) const {
+    return node < ops_ ? std::span(&node, 1) : graph_.members_of(node - ops_);
+  }
+
+  void open(std::uint32_t node, std::vector<Frame>& frames) {
+    index_[node] = low_[node] = ++visited_;
+    stack_.push_back(node);
+    on_stack_[node] = true;
+    frames.push_back({node, 0, 0});
+  }
+
+  /// The next node that this one waits for; UINT32_MAX: there is none left.
+  std::uint32_t next_wait(Frame& frame) const {
+    const auto ops = ops_of(frame.node);
+    for (; frame.member < ops.size(); ++frame.member, frame.pred = 0) {
+      const auto preds = graph_.preds_of(ops[frame.member]);
+      while (frame.pred < preds.size()) {
+        const std::uint32_t node = node_of(preds[frame.pred++]);
+        if (blocked_[node]) return node;
+      }
+    }
+    return UINT32_MAX;
+  }
+
+  void visit(std::uint32_t first) {
+    std::vector<Frame> frames;
+    open(first, frames);
+    while (!frames.empty()) {
+      const std::uint32_t node = frames.back().node;
+      const std::uint32_t next = next_wait(frames.back());
+      if (next != UINT32_MAX) {
+        if (index_[next] == 0)
+          open(next, frames);
+        else if (on_stack_[next])
+          low_[node] = std::min(low_[node], index_[next]);
+        continue;
+      }
+      frames.pop_back();
+      if (!frames.empty()) low_[frames.back().node] = std::min(low_[frames.back().node], low_[node]);
+      if (low_[node] == index_[node]) close(node);
+    }
+  }
+
+  void close(std::uint32_t node) {
+    std::vector<std::uint32_t> matches;
+    std::size_t size = 0;
+    for (std::uint32_t last = UINT32_MAX; last != node; ++size) {
+      last = stack_.back();
+      stack_.pop_back();
+      on_stack_[last] = false;
+      if (last >= ops_) matches.push_back(last - static_cast<std::uint32_t>(ops_));
+    }
+    if (size > 1 || (!matches.empty() && waits_for_itself(node))) tangles_.push_back(std::move(matches));
+  }
+
+  bool waits_for_itself(std::uint32_t node) const {
+    for (const std::uint32_t op : ops_of(node))
+      for (const std::uint32_t pred : graph_.preds_of(op))
+        if (node_of(pred) == node) return true;
+    return false;
+  }
+
+  const StepGraph& graph_;
+  std::size_t ops_, node_count_;
+  std::vector<bool> blocked_, on_stack_;
+  std::vector<std::uint32_t> index_, low_, stack_;
+  std::uint32_t visited_ = 0;
+  std::vector<std::vector<std::uint32_t>> tangles_;
+};
+
+/// The members of a match that fit least: the one that starts last and the one that ends first.
+std::pair<std::uint32_t, std::uint32_t> extremes_of(const StepGraph& graph, std::uint32_t match) {
+  const auto members = graph.members_of(match);
+  std::uint32_t last = members[0];
+  for (const std::uint32_t op : members)
+    if (graph.ops[op].start_ns > graph.ops[last].start_ns) last = op;
+  std::uint32_t first = last == members[0] ? members[1] : members[0];
+  for (const std::uint32_t op : members)
+    if (op != last && graph.ops[op].end_ns < graph.ops[first].end_ns) first = op;
+  return {last, first};
+}
+
+void cut(StepGraph& graph, std::uint32_t match) {
+  graph.cut.push_back(extremes_of(graph, match));
+  for (const std::uint32_t op : graph.members_of(match)) graph.ops[op].instance = 0;
+}
+
+/// By how much one member had ended before another started; negative where all ran at one time.
+std::int64_t misfit_ns(const StepGraph& graph, std::uint32_t match) {
+  const auto [last, first] = extremes_of(graph, match);
+  return graph.ops[last].start_ns - graph.ops[first].end_ns;
+}
+
+}  // namespace
+
+void order_graph(StepGraph& graph) {
+  for (int round = 0;; ++round) {
+    link_matches(graph);
+    put_in_order(graph);
+    if (graph.order.size() == graph.size()) return;
+    for (std::vector<std::uint32_t>& matches : Tangles(graph).find()) {
+      std::sort(matches.begin(), matches.end());
+      const auto worst = std::max_element(matches.begin(), matches.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return misfit_ns(graph, a) < misfit_ns(graph, b);
+      });
+      if (round < most_careful_rounds)
+        cut(graph, *worst);
+      else
+        for (const std::uint32_t match : matches) cut(graph, match);
+    }
+  }
+}
+
+void report_cuts(const StepGraph& graph, Problems& problems) {
+  if (graph.cut.empty()) return;
+  const auto misfit = [&](const auto& pair) { return graph.ops[pair.first].start_ns - graph.ops[pair.second].end_ns; };
+  const auto& worst = *std::max_element(graph.cut.begin(), graph.cut.end(), [&](const auto& a, const auto& b) {
+    return misfit(a) < misfit(b);
+  });
+  const GraphOp &late = graph.ops[worst.first], &early = graph.ops[worst.second];
+  Problem problem;
+  problem.code = Code::collective_suspect;
+  problem.iteration = graph.step.iteration;
+  problem.rank = late.rank.value;
+  problem.count = static_cast<std::int64_t>(graph.cut.size());
+  problem.detail = (graph.step.step == outside_step ? "outside steps" : "step " + std::to_string(graph.step.step)) +
+                   (graph.replica >= 0 ? ", replica " + std::to_string(graph.replica) : "") +
+                   ": matched in an order that the ranks contradict; left out of critical path and replay; worst: " +
+                   std::string(to_text(late.op)) + " (" + std::string(to_text(late.dimension)) + ") of rank " +
+                   std::to_string(late.rank.value) + " with rank " + std::to_string(early.rank.value);
+  if (misfit(worst) > 0) problem.detail += ", which had ended it " + std::to_string(misfit(worst)) + " ns before";
+  problems.add(problem);
+}
+
+}  // namespace ccl
