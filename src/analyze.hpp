@@ -12,7 +12,7 @@
 #include "exchange/event_rows.hpp"
 #include "exchange/graph.hpp"
 #include "exchange/groups.hpp"
-#include "exchange/match.hpp"
+#include "exchange/split_lists.hpp"
 #include "exchange/ranks.hpp"
 #include "metrics/metric.hpp"
 #include "parse/classify.hpp"

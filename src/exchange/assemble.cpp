@@ -93,6 +93,11 @@ void match_group(std::span<const CollectiveRecord> records, const Ranks& ranks, 
 }  // namespace
 
 MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
+                            Problems& problems) {
+  return assemble(std::move(records), ranks, groups, problems, {});
+}
+
+MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
                             Problems& problems, const SplitWords& splits) {
   const auto key = [](const CollectiveRecord& r) {
     return std::tie(r.iteration, r.replica, r.group, r.rank, r.start_ns, r.lane, r.local);

@@ -1,6 +1,7 @@
 // match(): the whole of stage "match" on one worker. Where records go (route), what their owner makes of them
 // (assemble.cpp), whose clock is how far off (clock.cpp), and what every member is told about its own collectives.
 #include "exchange/match.hpp"
+#include "exchange/split_lists.hpp"
 
 #include "core/collective_math.hpp"
 #include "exchange/clock.hpp"
@@ -85,6 +86,11 @@ std::vector<SplitWords> route_splits(const SplitWords& splits, const std::vector
     to.insert(to.end(), words.begin(), words.end());
   });
   return out;
+}
+
+Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
+              const Comm& comm, Problems& problems) {
+  return match(records, ranks, groups, comm, problems, {});
 }
 
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,

@@ -10,7 +10,6 @@
 #include "exchange/groups.hpp"
 #include "exchange/ranks.hpp"
 #include "exchange/records.hpp"
-#include "exchange/split_lists.hpp"
 
 namespace ccl {
 
@@ -26,18 +25,14 @@ struct Matched {
 };
 
 /// records: this worker's, already settled (final group, rank, rank_row, step after shift; worker and local number).
-/// splits: the split lists of those that have them.
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
-              const Comm& comm, Problems& problems, const SplitWords& splits = {});
+              const Comm& comm, Problems& problems);
 
 /// Owner of a record: by (group, iteration, replica), and by step too unless the group is matched by Seq.
 std::vector<std::vector<CollectiveRecord>> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
                                                  int num_workers);
-/// Split lists to the owners of their records.
-std::vector<SplitWords> route_splits(const SplitWords& splits, const std::vector<CollectiveRecord>& records,
-                                     const Groups& groups, int num_workers);
 /// Matches the records of the groups an owner holds. Unmatched and inconsistent ones become problems.
 MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
-                            Problems& problems, const SplitWords& splits = {});
+                            Problems& problems);
 
 }  // namespace ccl

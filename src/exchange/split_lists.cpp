@@ -28,10 +28,17 @@ bool read_side(std::span<const std::int64_t> splits, std::int64_t bytes, std::in
     side.rows.push_back(static_cast<std::uint32_t>(rows));
   }
   const std::int64_t sum = std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
-  if (!cut && sum == 0) side.bytes_each = 1;
   if (!cut && sum > 0 && bytes > 0 && bytes % sum == 0 && bytes / sum <= UINT32_MAX)
     side.bytes_each = static_cast<std::uint32_t>(bytes / sum);
   return true;
+}
+
+/// Bytes of a row at its sender and its receiver; where a list does not tell, those of the rank's other list or of the
+/// other end, since a row is as wide everywhere.
+std::pair<std::uint32_t, std::uint32_t> widths_of(const SplitList& from, const SplitList& to) {
+  const std::uint32_t sent = from.sent_bytes_each > 0 ? from.sent_bytes_each : from.received_bytes_each;
+  const std::uint32_t expected = to.received_bytes_each > 0 ? to.received_bytes_each : to.sent_bytes_each;
+  return {sent > 0 ? sent : expected, expected > 0 ? expected : sent};
 }
 
 auto key_of(const SplitList& list) { return std::tuple(list.worker, list.record); }
@@ -96,8 +103,9 @@ std::optional<SplitDispute> find_dispute(std::span<const CollectiveRecord* const
         continue;
       }
       SplitDispute pair{members[j], members[i], from->sent[i], to->received[j], false, 0, 0};
-      pair.in_bytes = from->sent_bytes_each > 0 && to->received_bytes_each > 0;
-      if (pair.in_bytes) pair.sent *= from->sent_bytes_each, pair.expected *= to->received_bytes_each;
+      const auto [sent_width, expected_width] = widths_of(*from, *to);
+      pair.in_bytes = sent_width > 0 && expected_width > 0;
+      if (pair.in_bytes) pair.sent *= sent_width, pair.expected *= expected_width;
       if (pair.difference() == 0) continue;
       pair.pairs_count = worst.pairs_count + 1;
       pair.unknown_count = worst.unknown_count;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/tables.hpp"
-#include "exchange/records.hpp"
+#include "exchange/match.hpp"
 
 namespace ccl {
 
@@ -67,6 +67,14 @@ class SplitIndex {
  private:
   std::vector<SplitList> lists_;
 };
+
+/// match(), route() and assemble() of match.hpp where records have lists.
+Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
+              const Comm& comm, Problems& problems, const SplitWords& splits);
+std::vector<SplitWords> route_splits(const SplitWords& splits, const std::vector<CollectiveRecord>& records,
+                                     const Groups& groups, int num_workers);
+MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
+                            Problems& problems, const SplitWords& splits);
 
 /// The pair that disagrees most about what one sends the other, and how many pairs do.
 struct SplitDispute {

@@ -1,4 +1,5 @@
 """Every planted fault is named, and does no harm to what the other files say."""
+import re
 import unittest
 
 import compare
@@ -142,9 +143,16 @@ class FaultsTest(unittest.TestCase):
         self.assertEqual({row["step"] for row in instances}, {5})
 
     def test_all_to_all_lists_that_do_not_fit(self):
-        folder, output = self.planted("--mesh", "dp_shard=4,ep=4", "--experts", "8", "--fault", "bad_splits:rank=1")
+        folder, output = self.planted("--mesh", "dp_shard=4,ep=4", "--experts", "8", "--hidden", "512", "--fault", "bad_splits:rank=1")
         exchanges = sum(r.calls_count for r in folder.truth["traffic"] if r.rank == 1 and r.op == "all_to_allv")
-        self.assertEqual(output.warnings()["inout_disagree"], exchanges)
+        self.assertEqual(output.warnings()["inout_disagree"], 2 * exchanges)  # its own sizes, and with its peer
+        details = [row["detail"] for row in output.table("/warnings/rows") if row["code"] == "inout_disagree"]
+        worst = [re.search(r"two ranks disagree .* worst: rank 1 sends rank 0 (\d+) bytes, which expects (\d+) bytes", text)
+                 for text in details]
+        worst = [tuple(map(int, found.groups())) for found in worst if found]
+        self.assertEqual(len(worst), len(details) // 2, details)
+        for sent, expected in worst:
+            self.assertEqual(sent - expected, 7 * 512 * 2)  # seven rows of 512 bf16
         self.assert_same(compare.collectives(folder.truth, output))
 
 

@@ -31,6 +31,15 @@ class WhatIfTest(unittest.TestCase):
             if rank is not None:
                 self.assertLess(abs(row["replayed_ns"] / fixed[step] / planted - 1), 0.02, step)
 
+    def expect_sum_of_faults_recovered(self, truth, output):
+        periods = {(row.without_fault, row.step): row.period_ns for row in truth["periods"]}
+        worst = 0
+        for row in output.table("/metrics/what_if/rows"):
+            planted = periods[-1, row["step"]] / periods[-2, row["step"]]
+            self.assertLess(abs(row["slowdown_ratio"] / planted - 1), 0.02, (row["step"], planted))
+            worst = max(worst, planted)
+        return worst
+
     def expect_hidden_dimensions(self, truth, output):
         """A step is as long as planted with the transfers of one dimension left out."""
         planted = {(row.dimension, row.step): row.period_ns for row in truth["hidden_periods"]}
@@ -77,6 +86,15 @@ class WhatIfTest(unittest.TestCase):
         truth, output = self.planted("--mesh", "pp=2,dp_shard=4", "--fault", "gc_pause:rank=3,step=5,launch=20,ms=20",
                                      job=PIPELINE)
         self.expect_slowdown_recovered(truth, output, 3, 3)
+
+    def test_a_slow_gpu_a_slow_cpu_and_a_slow_link_at_once(self):
+        for seed, mesh, rank, late, a, b in (("1", "pp=4,dp_shard=4", 9, 2, 0, 4), ("2", "pp=2,dp_shard=4,tp=2", 3, 12, 1, 9)):
+            with self.subTest(mesh=mesh):
+                truth, output = self.planted(
+                    "--seed", seed, "--mesh", mesh, "--fault", f"slow_rank:rank={rank},factor=1.4,from=5", "--fault",
+                    f"late_launch:rank={late},factor=1,delay_us=2000", "--fault", f"slow_link:a={a},b={b},factor=10",
+                    job=PIPELINE)
+                self.assertGreater(self.expect_sum_of_faults_recovered(truth, output), 1.1)
 
     def test_hidden_transfers(self):
         truth, output = self.planted("--mesh", "pp=2,dp_shard=2,tp=2", job=PIPELINE)

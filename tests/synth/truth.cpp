@@ -196,7 +196,7 @@ class TruthWriter {
     ++blame[static_cast<std::size_t>(w.first_rank)][s].times_first;
   }
 
-  /// Step times as planted, without any timing fault, and with one fault left out at a time.
+  /// Step times as planted, with one timing fault left out at a time, and without any.
   void periods() {
     Table table(out_, "periods", R"(["without_fault","step","period_ns"])");
     const auto list = [&](int which, const JobRun& run) {
@@ -205,6 +205,9 @@ class TruthWriter {
         table.row(which, job_.first_step + static_cast<int>(s), periods[s]);
     };
     list(-1, run_);
+    Job without_any = job_;
+    std::erase_if(without_any.faults, [](const Fault& fault) { return changes_time(fault); });
+    if (job_.full_truth && without_any.faults.size() < job_.faults.size()) list(-2, simulate(without_any, topology_));
     for (std::size_t f = 0; f < job_.faults.size(); ++f) {
       if (!changes_time(job_.faults[f]) || !job_.full_truth) continue;
       Job healthy = job_;
