@@ -247,16 +247,15 @@ struct CriticalPath {
       close_count += row.close_count;
     }
     out.value("unmatched_count", static_cast<double>(unmatched_count), "communication kernels without a partner");
+    if (all.ns[static_cast<std::size_t>(PathCategory::unseparated)] > 0) {
+      out.status = Status::partial;
+      out.reason = "communication not matched with all its ranks: waiting and transfer are not told apart";
+    }
     if (unmatched_count > 0) {
       out.status = Status::partial;
       out.reason = std::to_string(unmatched_count) + " of " +
                    counted(static_cast<std::size_t>(communication_count), "communication kernel") +
                    " not matched: the path does not change the rank there";
-    }
-    if (all.ns[static_cast<std::size_t>(PathCategory::unseparated)] > 0) {
-      out.status = Status::partial;
-      out.reason += (out.reason.empty() ? "" : "; ") +
-                    std::string("communication not matched with all its ranks: waiting and transfer are not told apart");
     }
     const auto share = [&](PathCategory c) {
       return ratio(static_cast<double>(all.ns[static_cast<std::size_t>(c)]), static_cast<double>(all.sum()));

@@ -19,6 +19,8 @@ namespace ccl {
 namespace {
 
 constexpr std::int32_t windows_count = 20;
+// Of communication not matched with all its ranks: above one in so many transfers are not told from waits.
+constexpr std::int64_t most_unknown = 100;
 
 struct Efficiency {
   static MetricInfo info() {
@@ -29,7 +31,8 @@ struct Efficiency {
                 "POP: useful = union of compute kernels of a GPU within the run's step window R; load balance = mean / "
                 "max useful, communication efficiency = max useful / len(R), parallel efficiency = their product = "
                 "mean useful / len(R). Communication efficiency = serialisation (max useful / step replayed with transfers of "
-                "length 0) x transfer (that step / len(R)). Headline: pooled over steps. Above 0.8 is acceptable.",
+                "length 0) x transfer (that step / len(R)); these two are absent where more than 1 % of the communication is "
+                "not matched with all its ranks. Headline: pooled over steps. Above 0.8 is acceptable.",
             .needs = "GPU events with steps; for several hosts collectives that align their clocks",
             .section = PageSection::further,
             .aliases = {},
@@ -74,7 +77,7 @@ struct Efficiency {
     std::int32_t replica = -1;
     std::int64_t start_ns = 0, length_ns = 0;
     Sums sums;
-    std::int64_t ideal_ns = -1;  // -1: the replay does not give this window back
+    std::int64_t ideal_ns = -1;  // -1: the replay does not give this window back, or transfers are not known
     auto key() const { return std::tuple(step, replica); }
     void combine(const Row& other) {
       if (start_ns != other.start_ns || length_ns != other.length_ns) return combine_windows(other);
@@ -139,7 +142,7 @@ struct Efficiency {
   struct Network {
     StepId step;
     std::int32_t replica = -1;
-    std::int64_t measured_ns = 0, ideal_ns = 0;  // ideal 0: the replay does not give the measured step back
+    std::int64_t measured_ns = 0, ideal_ns = 0;  // ideal 0: not known
     auto key() const { return std::tuple(step, replica); }
     static TableInfo table() { return {"ideal_network", "each step replayed with transfers of length 0"}; }
     static std::vector<ColumnSpec<Network>> columns(const Resolver&) {
@@ -157,13 +160,17 @@ struct Efficiency {
     GraphTimes times = measured_times(step);
     if (replays(step, times)) {
       const UnseenTransfers unseen(step);
-      for (std::size_t i = 0; i < step.size(); ++i)
-        if (unseen.of(i) >= 0)
-          times.run_ns[i] -= unseen.of(i);
-        else if (step.match[i] >= 0)
-          times.run_ns[i] = 0;
-      row.ideal_ns = replay(step, times).length_ns;
-      out.of<Row>().push_back({step.step, step.replica, step.start_ns, step.length_ns(), {}, row.ideal_ns});
+      std::int64_t communication_ns = 0, unknown_ns = 0;
+      for (std::size_t i = 0; i < step.size(); ++i) {
+        if (!is_with_others(step.ops[i])) continue;
+        communication_ns += step.ops[i].length_ns();
+        if (unseen.of(i) == 0) unknown_ns += step.ops[i].length_ns();
+        times.run_ns[i] = unseen.of(i) < 0 ? 0 : times.run_ns[i] - unseen.of(i);
+      }
+      if (unknown_ns <= communication_ns / most_unknown) {
+        row.ideal_ns = replay(step, times).length_ns;
+        out.of<Row>().push_back({step.step, step.replica, step.start_ns, step.length_ns(), {}, row.ideal_ns});
+      }
     }
     out.of<Network>().push_back(row);
   }
