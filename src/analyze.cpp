@@ -188,8 +188,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   options.inflate_limit = config.inflate_limit;
   options.classifier = &classifier;
   const bool events = keeps_events(config);
-  bool segments = false, records = wants_matching(metrics, config), snapshots = false, chains = false,
-       windows = false;
+  bool records = wants_matching(metrics, config), segments = false, snapshots = false, chains = false, windows = false;
   if (events) options.wants.unite({.annotations = true, .cpu_ops = true, .python = true});
   for (const auto& metric : metrics) {
     options.wants.unite(metric->info().wants);
@@ -339,12 +338,7 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
     local.records[i].worker = comm.worker();
     local.records[i].local = static_cast<std::uint32_t>(i);
   }
-  local.splits = renumbered(local.splits, static_cast<std::uint32_t>(comm.worker()), [&](std::uint32_t record) {
-    const auto after = std::upper_bound(local.first_record.begin(), local.first_record.end(), std::size_t{record});
-    const auto trace = static_cast<std::size_t>(after - local.first_record.begin()) - 1;
-    const bool kept_trace = first_record[trace] < first_record[trace + 1];
-    return kept_trace ? static_cast<std::int64_t>(record - local.first_record[trace] + first_record[trace]) : -1;
-  });
+  local.splits = settled_splits(local.splits, local.first_record, first_record, comm.worker());
   local.first_record = std::move(first_record);
   for (const auto& metric : metrics) metric->settle(keys);
 }
@@ -377,8 +371,7 @@ void close(const LocalResults& local, const Matched& matched, const ClosingConte
 
 std::int64_t close_graphs(LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
                           Metrics& metrics, Problems& problems) {
-  const bool wanted = std::any_of(metrics.begin(), metrics.end(), [](const auto& m) { return m->info().needs_chains; });
-  if (!wanted) return 0;
+  if (std::none_of(metrics.begin(), metrics.end(), [](const auto& m) { return m->info().needs_chains; })) return 0;
   const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, context.ranks, comm);
   std::vector<RankChain> chains;
   for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {

@@ -66,6 +66,16 @@ void add_splits(const RankTrace& trace, std::size_t first_record, SplitWords& wo
   }
 }
 
+SplitWords settled_splits(const SplitWords& words, std::span<const std::size_t> first_record,
+                          std::span<const std::size_t> kept_first, int worker) {
+  return renumbered(words, static_cast<std::uint32_t>(worker), [&](std::uint32_t record) {
+    const auto after = std::upper_bound(first_record.begin(), first_record.end(), std::size_t{record});
+    const auto trace = static_cast<std::size_t>(after - first_record.begin()) - 1;
+    const bool kept = kept_first[trace] < kept_first[trace + 1];
+    return kept ? static_cast<std::int64_t>(record - first_record[trace] + kept_first[trace]) : -1;
+  });
+}
+
 SplitIndex::SplitIndex(const SplitWords& words) {
   for_each_split_list(words, [&](const SplitList& list, auto) { lists_.push_back(list); });
   std::sort(lists_.begin(), lists_.end(), [](const SplitList& a, const SplitList& b) { return key_of(a) < key_of(b); });

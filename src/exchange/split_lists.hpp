@@ -56,6 +56,11 @@ SplitWords renumbered(const SplitWords& words, std::uint32_t worker, Number new_
   return out;
 }
 
+/// Lists of one worker's records after some traces were left out: first_record and kept_first say by trace, and one past
+/// the last, where its records began and begin.
+SplitWords settled_splits(const SplitWords& words, std::span<const std::size_t> first_record,
+                          std::span<const std::size_t> kept_first, int worker);
+
 /// Lists by (worker, record). The words must outlive it.
 class SplitIndex {
  public:

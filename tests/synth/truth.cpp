@@ -200,19 +200,17 @@ class TruthWriter {
   void periods() {
     Table table(out_, "periods", R"(["without_fault","step","period_ns"])");
     const auto list = [&](int which, const JobRun& run) {
-      const auto periods = step_periods(run);
-      for (std::size_t s = 0; s < periods.size(); ++s)
-        table.row(which, job_.first_step + static_cast<int>(s), periods[s]);
+      for (int step = job_.first_step; const auto period : step_periods(run)) table.row(which, step++, period);
     };
     list(-1, run_);
-    Job without_any = job_;
-    std::erase_if(without_any.faults, [](const Fault& fault) { return changes_time(fault); });
-    if (job_.full_truth && without_any.faults.size() < job_.faults.size()) list(-2, simulate(without_any, topology_));
+    if (!job_.full_truth) return;
+    Job without = job_;
+    if (std::erase_if(without.faults, changes_time) > 0) list(-2, simulate(without, topology_));
     for (std::size_t f = 0; f < job_.faults.size(); ++f) {
-      if (!changes_time(job_.faults[f]) || !job_.full_truth) continue;
-      Job healthy = job_;
-      healthy.faults.erase(healthy.faults.begin() + static_cast<std::ptrdiff_t>(f));
-      list(static_cast<int>(f), simulate(healthy, topology_));
+      if (!changes_time(job_.faults[f])) continue;
+      without = job_;
+      without.faults.erase(without.faults.begin() + static_cast<std::ptrdiff_t>(f));
+      list(static_cast<int>(f), simulate(without, topology_));
     }
   }
 
@@ -221,8 +219,7 @@ class TruthWriter {
     Table table(out_, "hidden_periods", R"(["dimension","step","period_ns"])");
     if (!job_.full_truth) return;
     for (const auto& [dimension, periods] : hidden_periods_of(job_, topology_))
-      for (std::size_t s = 0; s < periods.size(); ++s)
-        table.row(dimension, job_.first_step + static_cast<int>(s), periods[s]);
+      for (int s = 0; const auto period : periods) table.row(dimension, job_.first_step + s++, period);
   }
 
   /// Per pipeline and step, true clock: window from the first forward to the last backward compute kernel.
