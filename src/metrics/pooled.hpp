@@ -60,9 +60,10 @@ inline void add_pooled(Report& out, const std::string& name, const PooledRatio& 
   out.value(name + "_max_rank", pooled.largest_rank.second.value, "rank with the largest");
 }
 
-/// " (10.0 % on rank 3 to 20.0 % on rank 0)"; empty for one rank.
+/// " (10.0 % on rank 3 to 20.0 % on rank 0)", " (on every rank)" where they read the same; empty for one rank.
 inline std::string span_over_ranks(const PooledRatio& pooled) {
   if (pooled.ranks_count < 2) return "";
+  if (percent(pooled.smallest) == percent(pooled.largest)) return " (on every rank)";
   return " (" + percent(pooled.smallest) + " on " + rank_name(pooled.smallest_rank.first, pooled.smallest_rank.second) +
          " to " + percent(pooled.largest) + " on " + rank_name(pooled.largest_rank.first, pooled.largest_rank.second) +
          ")";

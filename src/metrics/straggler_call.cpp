@@ -7,7 +7,6 @@
 
 namespace ccl {
 namespace {
-constexpr std::int64_t least_times_last = 3;
 constexpr std::size_t least_earlier_steps = 3;
 constexpr double onset_factor = 3;
 }  // namespace
@@ -50,6 +49,10 @@ Persistence persistence_of(const std::vector<std::pair<StepId, std::int64_t>>& b
   return out;
 }
 
+std::int64_t noise_ns(const RankBlame& rank, std::int64_t residual_ns) {
+  return residual_ns < 0 ? 0 : 2 * residual_ns * (rank.last_count - rank.lasting_count);
+}
+
 std::string persistence_text(const Persistence& persistence, const std::optional<StepId>& onset) {
   const std::string of = std::to_string(persistence.affected_count) + " of " + std::to_string(persistence.steps_count);
   if (onset) return "since " + step_name(*onset) + " (" + of + " steps)";
@@ -70,9 +73,8 @@ StragglerCall call_rank(const std::vector<RankBlame>& ranks, std::size_t which, 
   out.largest = which;
   const RankBlame& rank = ranks[which];
   out.share_of_period = ratio(static_cast<double>(rank.blame_ns), static_cast<double>(rank.periods_ns));
-  const std::int64_t noise_ns = residual_ns < 0 ? 0 : 2 * residual_ns * (rank.last_count - rank.lasting_count);
   out.stands_out =
-      out.share_of_period >= least_share_of_period && rank.blame_ns > noise_ns && rank.last_count >= least_times_last;
+      out.share_of_period >= least_share_of_period && rank.blame_ns > noise_ns(rank, residual_ns) && rank.last_count >= least_times_last;
   // Three small values before a fourth say little: what would not make it a straggler is not its beginning either.
   const double period_ns =
       rank.steps_count > 0 ? static_cast<double>(rank.periods_ns) / static_cast<double>(rank.steps_count) : 0;

@@ -26,6 +26,7 @@ struct RankBlame {
 
 /// Of the step periods: what a rank's own blame must reach.
 constexpr double least_share_of_period = 0.01;
+constexpr std::int64_t least_times_last = 3;
 
 /// In which steps a rank is late enough to matter.
 struct Persistence {
@@ -55,6 +56,8 @@ struct StragglerCall {
 
 /// ranks: not empty, ordered by (replica, rank). residual_ns: of the run, −1 unknown (then it limits nothing).
 StragglerCall call_straggler(const std::vector<RankBlame>& ranks, std::int64_t residual_ns);
+/// What its blame must be above: twice the error at each collective that is a claim of its own.
+std::int64_t noise_ns(const RankBlame& rank, std::int64_t residual_ns);
 /// All that stand out, largest blame first; `largest` is the rank of each.
 std::vector<StragglerCall> call_stragglers(const std::vector<RankBlame>& ranks, std::int64_t residual_ns);
 

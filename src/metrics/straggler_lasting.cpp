@@ -55,9 +55,9 @@ void LastingLag::add(const MatchedInstance& instance, std::span<const MatchedMem
   // for.
   std::int64_t idle_ns = instance.delay_ns;
   for (const MatchedMember& member : members)
-    if (member.rank == last.rank && state.met && member.before.queued_ns > usual_launch_ns)
+    if (member.rank == last.rank && !first_ && member.before.queued_ns > usual_launch_ns)
       idle_ns = member.before.starved_ns;
-  for (const MatchedMember& member : members) states_[member.rank].met = true;
+  first_ = false;
   const std::int64_t own_ns = instance.delay_ns - last.by_communication_ns - last.by_stalled_ns;
   const std::int64_t seen_ns = std::min({instance.delay_ns, lag_ns, idle_ns});
   last.late_ns = std::min(own_ns, std::max(last.by_launch_ns, seen_ns));

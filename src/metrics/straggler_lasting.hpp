@@ -25,8 +25,8 @@ class LastingLag {
  private:
   struct State {
     std::int64_t counted_ns = 0, first_ns = 0, lost_ns = 0;
-    std::int64_t lead_ns = -1;      // at the collective before; -1 not known
-    bool met = false, open = true;  // open: late at every launch of the step so far
+    std::int64_t lead_ns = -1;  // at the collective before; -1 not known
+    bool open = true;           // late at every launch of the step so far
   };
   struct Pace {
     const MatchedMember* member = nullptr;
@@ -37,6 +37,7 @@ class LastingLag {
   void lose_lead(const Pace& last, const Pace& next);
 
   const Stages* stages_;
+  bool first_ = true;  // no collective of the step yet
   std::map<RankId, State> states_;
 };
 
@@ -48,16 +49,23 @@ void add_causes_of_step(std::vector<const MatchedInstance*> instances, const Sta
   std::sort(instances.begin(), instances.end(), [](const MatchedInstance* a, const MatchedInstance* b) {
     return a->last_end_ns != b->last_end_ns ? a->last_end_ns < b->last_end_ns : a < b;
   });
-  LastingLag lag(stages);
-  for (const MatchedInstance* instance : instances) {
-    const std::size_t first = out.size();
-    add_causes(*instance, members(*instance), stages, out);
-    for (std::size_t row = first; row < out.size(); ++row)
-      if (out[row].rank.value == instance->last_rank) lag.add(*instance, members(*instance), out[row]);
-  }
   if (instances.empty()) return;
+  LastingLag lag(stages);
+  std::vector<CauseSums> rows;
+  std::size_t folded = 0;
+  for (const MatchedInstance* instance : instances) {
+    const std::size_t first = rows.size();
+    add_causes(*instance, members(*instance), stages, rows);
+    for (std::size_t row = first; row < rows.size(); ++row)
+      if (rows[row].rank.value == instance->last_rank) lag.add(*instance, members(*instance), rows[row]);
+    if (rows.size() < 2 * folded + 4096) continue;
+    sort_and_fold(rows);
+    folded = rows.size();
+  }
   const MatchedInstance& any = *instances.front();
-  if (any.step != outside_step) lag.finish({any.iteration, any.step}, any.replica, any.group, out);
+  if (any.step != outside_step) lag.finish({any.iteration, any.step}, any.replica, any.group, rows);
+  sort_and_fold(rows);
+  out.insert(out.end(), rows.begin(), rows.end());
 }
 
 }  // namespace ccl::straggler

@@ -225,6 +225,14 @@ std::string since_text(const std::optional<StepId>& onset) {
   return onset ? "since " + step_name(*onset) : "from the first step seen";
 }
 
+/// Why a delay of 1 % and more makes no straggler: ", <= error", ", last in 2 collectives only".
+std::string why_not(const RankBlame& rank, const StragglerCall& call, std::int64_t residual_ns) {
+  if (call.share_of_period < least_share_of_period) return "";
+  if (rank.last_count < least_times_last)
+    return ", last in " + counted(static_cast<std::size_t>(rank.last_count), "collective") + " only";
+  return ", <= error of " + time(noise_ns(rank, residual_ns));
+}
+
 void add_history(const Tables& tables, Report& out) {
   const std::vector<Slower> slower = slower_than_before(tables.of<Compute>());
   out.extra_tables.push_back(slower_table(slower));
@@ -256,7 +264,7 @@ void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, con
   if (calls.empty())
     add_line(out.page, "late",
              "no rank stands out (largest: " + rank_name(rank.replica, rank.rank) + ", " + time(rank.blame_ns) + ", " +
-                 percent(largest.share_of_period) + " of its steps)");
+                 percent(largest.share_of_period) + " of its steps" + why_not(rank, largest, residual_ns) + ")");
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const RankBlame& called = ranks[calls[i].largest];
     if (i == 0)
