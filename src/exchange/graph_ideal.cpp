@@ -60,6 +60,82 @@ void set_by_class(const std::vector<std::int32_t>& classes, Middle middle, Measu
   }
 }
 
+/// The CPU of a rank at one of its launches.
+struct CpuLaunch {
+  std::uint32_t op = 0;
+  std::int64_t before_ns = 0;  // launch before it; of the first: the step's begin
+  std::int64_t idle_ns = 0;    // by when all that was launched before had ended
+  bool first = false;          // of its rank
+};
+
+/// By rank, in order.
+std::vector<CpuLaunch> launches_of(const StepGraph& graph, const Peers& peers) {
+  std::vector<CpuLaunch> launches;
+  for (std::uint32_t i = 0; i < graph.size(); ++i)
+    if (graph.ops[i].launch_ns != absent_ns && peers.launch[i] >= 0) launches.push_back({i});
+  const auto key = [&](const CpuLaunch& launch) {
+    const GraphOp& op = graph.ops[launch.op];
+    return std::tuple(op.rank_row, op.launch_ns, launch.op);
+  };
+  std::sort(launches.begin(), launches.end(), [&](const CpuLaunch& a, const CpuLaunch& b) { return key(a) < key(b); });
+  for (std::size_t k = 0; k < launches.size(); ++k) {
+    CpuLaunch& launch = launches[k];
+    const GraphOp* before = k == 0 ? nullptr : &graph.ops[launches[k - 1].op];
+    launch.first = before == nullptr || before->rank_row != graph.ops[launch.op].rank_row;
+    launch.before_ns = launch.first ? graph.start_ns : before->launch_ns;
+    launch.idle_ns = launch.first ? graph.start_ns : std::max(launches[k - 1].idle_ns, before->end_ns);
+  }
+  return launches;
+}
+
+/// By class: all ranks launch it only once their devices have nothing left to do, after a long time without a launch:
+/// the CPU was waiting for the device.
+std::vector<bool> where_cpus_wait(const StepGraph& graph, const std::vector<CpuLaunch>& launches, const Peers& peers) {
+  constexpr std::int64_t least_wait_ns = 200'000;
+  std::vector<bool> waits(graph.size() + 1, true);
+  for (const CpuLaunch& launch : launches) {
+    const bool waited = !launch.first && launch.idle_ns <= graph.ops[launch.op].launch_ns &&
+                        launch.idle_ns - launch.before_ns >= least_wait_ns;
+    if (!waited) waits[static_cast<std::size_t>(peers.launch[launch.op])] = false;
+  }
+  return waits;
+}
+
+// A gap before a late launch is as long as the rank is late there, which says nothing about its CPU: peers that are ahead
+// wait in a collective instead, and a lag of long ago shows in every gap. What a CPU takes from launch to launch is its own.
+// What that adds up to beyond its peers is taken off the next gaps that a launch ends, once. Where it is quicker than they
+// are, that makes up for what it loses later, but nothing gets longer.
+void set_launch_gaps(const StepGraph& graph, const GraphTimes& measured, const Peers& peers, GraphTimes& ideal) {
+  set_by_class(peers.launch, Middle::lower_median,
+               [&](std::uint32_t i) { return measured.starved[i] ? measured.gap_ns[i] : 0; },
+               [&](std::uint32_t i, std::int64_t ns) {
+                 if (graph.preds_of(i).empty()) ideal.gap_ns[i] = std::min(measured.gap_ns[i], ns);
+               });
+  const std::vector<CpuLaunch> launches = launches_of(graph, peers);
+  const std::vector<bool> waits = where_cpus_wait(graph, launches, peers);
+  const auto class_waits = [&](std::uint32_t i) { return waits[static_cast<std::size_t>(peers.launch[i])]; };
+  std::vector<std::int64_t> interval_ns(graph.size(), 0), more_ns(graph.size(), 0);
+  std::vector<std::int32_t> classes(graph.size(), -1);
+  for (const CpuLaunch& launch : launches) {
+    const std::int64_t from_ns = class_waits(launch.op) ? launch.idle_ns : launch.before_ns;
+    interval_ns[launch.op] = graph.ops[launch.op].launch_ns - from_ns;
+    classes[launch.op] = peers.launch[launch.op];
+  }
+  set_by_class(classes, Middle::lower_median, [&](std::uint32_t i) { return interval_ns[i]; },
+               [&](std::uint32_t i, std::int64_t ns) { more_ns[i] = interval_ns[i] - ns; });
+  std::int64_t behind_ns = 0;  // its peers, as far as no gap has shown it yet
+  for (const CpuLaunch& launch : launches) {
+    const std::uint32_t i = launch.op;
+    if (launch.first || class_waits(i)) behind_ns = 0;
+    behind_ns += more_ns[i];
+    if (!measured.starved[i]) continue;
+    if (!graph.preds_of(i).empty())
+      ideal.gap_ns[i] = measured.gap_ns[i] - std::clamp<std::int64_t>(behind_ns, 0, std::max<std::int64_t>(0, measured.gap_ns[i]));
+    const std::int64_t shown_ns = measured.gap_ns[i] - ideal.gap_ns[i];
+    if (behind_ns > 0) behind_ns = std::max<std::int64_t>(0, behind_ns - shown_ns);
+  }
+}
+
 }  // namespace
 
 Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row) {
@@ -94,7 +170,7 @@ Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of
   return peers;
 }
 
-GraphTimes ideal_times(const GraphTimes& measured, const Peers& peers, IdealForm form) {
+GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const Peers& peers, IdealForm form) {
   GraphTimes ideal = measured;
   const auto run_ns = [&](std::uint32_t i) { return measured.run_ns[i]; };
   const auto set_run = [&](std::uint32_t i, std::int64_t ns) { ideal.run_ns[i] = ns; };
@@ -103,11 +179,7 @@ GraphTimes ideal_times(const GraphTimes& measured, const Peers& peers, IdealForm
   set_by_class(peers.transfer, published ? Middle::median : Middle::lower_median, run_ns, set_run);
   for (std::size_t i = 0; i < peers.unseen_ns.size(); ++i)
     if (peers.unseen_ns[i] > 0) ideal.run_ns[i] = peers.unseen_ns[i];
-  set_by_class(peers.launch, Middle::lower_median,
-               [&](std::uint32_t i) { return measured.starved[i] ? measured.gap_ns[i] : 0; },
-               [&](std::uint32_t i, std::int64_t ns) {
-                 if (measured.starved[i]) ideal.gap_ns[i] = std::min(measured.gap_ns[i], ns);
-               });
+  set_launch_gaps(graph, measured, peers, ideal);
   return ideal;
 }
 

@@ -16,7 +16,7 @@ enum class IdealForm : std::uint8_t { median, mean };
 struct Peers {
   std::vector<std::int32_t> run;       // compute
   std::vector<std::int32_t> transfer;  // communication
-  std::vector<std::int32_t> launch;    // launch gaps: at most the lower median
+  std::vector<std::int32_t> launch;    // what the CPU takes from launch to launch, and first gaps: at most the lower median
   std::vector<std::int64_t> unseen_ns;  // communication with members that are not here: its transfer; <= 0: none known
 };
 /// The peers of a trace. Compute and launches: the ranks of one pipeline stage have the operation with the same name
@@ -24,6 +24,6 @@ struct Peers {
 /// by row of /ranks, -1 = no pipeline.
 Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row);
 
-GraphTimes ideal_times(const GraphTimes& measured, const Peers& peers, IdealForm form);
+GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const Peers& peers, IdealForm form);
 
 }  // namespace ccl

@@ -1,9 +1,9 @@
 // what_if: how long would a step take if its operations ran as they do on their peers?
 // Definition (ByteDance's what-if study of stragglers): the step's dependency graph is replayed
 // with ideal durations: compute the median over peers (--what-if-ideal mean: the published form), communication the
-// median transfer of its kind, launch gaps at most the median over peers. S = replayed / ideal, both from the replay;
-// absent where the replay of the measured times is more than 1 % off the step. Merge: keys are disjoint, a step has one
-// owner.
+// median transfer of its kind, launches as far apart on the CPU as the median over peers. S = replayed / ideal, both
+// from the replay; absent where the replay of the measured times is more than 1 % off the step. Merge: keys are
+// disjoint, a step has one owner.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -43,7 +43,8 @@ struct WhatIf {
             .definition =
                 "Replay of each step's dependency graph with ideal durations: compute = median over peers (same stage, "
                 "kernel and number; mean with --what-if-ideal mean), communication = median of its operation, dimension, "
-                "size and bytes, launch gaps at most the peers' median; of an even number the lower middle. Communication not "
+                "size and bytes, CPU time from launch to launch at most the peers' median, "
+                "added up; of an even number the lower middle. Communication not "
                 "matched with all its ranks = median transfer of complete ones of its kind, at most as measured. A median "
                 "does not tell that all of a kind are slow. S = replayed / ideal, pooled over steps.",
             .needs = "GPU events with steps of at least two ranks; collectives matched across ranks",
@@ -212,7 +213,7 @@ struct WhatIf {
       stage_of_row.push_back(pipeline_stage(entry, context.groups, context.workload.mesh).stage);
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
     const ShortGraph less =
-        shorten(whole, whole_measured, ideal_times(whole_measured, peers_of(whole, stage_of_row), form));
+        shorten(whole, whole_measured, ideal_times(whole, whole_measured, peers_of(whole, stage_of_row), form));
     const StepGraph& step = less.graph;
     const GraphTimes &measured = less.measured, &ideal = less.ideal;
     row.replayed_ns = replay(step, measured).length_ns;
@@ -330,14 +331,14 @@ struct WhatIf {
       if (subject == WhatIfSubject::slowest_ranks) text = "the " + counted(static_cast<std::size_t>(number), "slowest rank");
       if (subject == WhatIfSubject::op) text += " " + std::string(to_text(op));
       if (subject == WhatIfSubject::dimension)
-        text = "transfers of " + std::string(to_text(dimension)) + " hidden: ";
+        text = transfers_text(dimension) + " hidden: ";
       else
         text += " like its peers: ";
       lines.push_back("  " + text + saved);
       if (subject == WhatIfSubject::rank && ns > best_rank_ns)
         best_rank_ns = ns, rank_text = rank_name(replica, RankId(number)) + " alone like its peers saves " + saved;
       if (subject == WhatIfSubject::dimension && ns > best_dimension_ns)
-        best_dimension_ns = ns, dimension_text = "hiding the transfers of " + std::string(to_text(dimension)) + " saves " + saved;
+        best_dimension_ns = ns, dimension_text = "hiding the " + transfers_text(dimension) + " saves " + saved;
     }
     std::string line = "the GPU work of a step takes " + per_step(replayed_ns) + ", with every operation like its peers' " +
                        per_step(ideal_ns) + " (S = " + thousandths(ratio(replayed_ns, ideal_ns)) + ")";
@@ -345,6 +346,11 @@ struct WhatIf {
     if (!dimension_text.empty()) line += "; " + dimension_text;
     add_line(out.page, "what if", line);
     add_capped(out.details, lines);
+  }
+
+  static std::string transfers_text(Dimension dimension) {
+    return dimension == Dimension::unknown ? "transfers (their dimension is unknown)"
+                                           : "transfers of " + std::string(to_text(dimension));
   }
 
   /// Of the time by which the steps are longer than ideal.

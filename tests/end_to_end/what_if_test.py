@@ -62,6 +62,12 @@ class WhatIfTest(unittest.TestCase):
         truth, output = self.planted("--fault", "late_launch:rank=2,factor=1,delay_us=3000")
         self.expect_slowdown_recovered(truth, output, 2)
 
+    def test_slow_cpu(self):
+        truth, output = self.planted("--mesh", "dp_shard=4,tp=2", "--ranks-per-host", "64",
+                                     "--fault", "late_launch:rank=0,factor=8", job=PIPELINE)
+        self.assertGreater(output.table("/metrics/what_if/rows")[0]["slowdown_ratio"], 1.2)
+        self.expect_slowdown_recovered(truth, output, 0, 3)
+
     def test_slow_rank_of_a_pipeline(self):
         for seed, mesh, rank, more in (("2", "pp=1,dp_shard=4", 1, ()), ("3", "pp=2,dp_shard=2", 3, ()),
                                        ("4", "pp=4,dp_shard=2,tp=2", 9, ()),

@@ -180,7 +180,7 @@ struct Study {
     graph = graph_of(made, first_pred, preds);
     measured = measured_times(graph);
     measured.gap_ns.assign(graph.size(), 0);  // the study replays without launch delays
-    ideal = ideal_times(measured, peers, IdealForm::mean);
+    ideal = ideal_times(graph, measured, peers, IdealForm::mean);
   }
 
   std::map<int, double> seconds_by_step(const GraphTimes& times) const {
