@@ -40,8 +40,8 @@ struct CauseSums {
   std::int64_t compute_ns = 0, communication_ns = 0, launch_ns = 0, stalled_ns = 0;  // before, all instances
   std::int64_t delay_ns = 0, by_compute_ns = 0, by_communication_ns = 0, by_launch_ns = 0, by_stalled_ns = 0;
   std::int64_t behind_ns = 0;  // part of the delay: more kernels than the others had left to run, not slower ones
-  std::int64_t late_ns = 0;     // part of the delay: it launched late. At least by_launch_ns; may take from by_compute_ns
-                                // and behind_ns, since who launches late may have run more meanwhile
+  std::int64_t late_ns = 0;     // part of the delay: it launched late. At least by_launch_ns; may take from the parts of
+                                // compute and stalls, since who launches late may have run more meanwhile
   std::int64_t lasting_ns = 0;  // of late_ns: lag that an earlier collective of the step was late by already
   std::int64_t first_ns = 0;    // of late_ns - lasting_ns: made before it first was level, so maybe in an earlier step
   std::int64_t lost_ns = 0;     // while first_ns was made: how much longer than it the others waited in synchronising calls

@@ -58,7 +58,7 @@ void LastingLag::add(const MatchedInstance& instance, std::span<const MatchedMem
     if (member.rank == last.rank && !first_ && member.before.queued_ns > usual_launch_ns)
       idle_ns = member.before.starved_ns;
   first_ = false;
-  const std::int64_t own_ns = instance.delay_ns - last.by_communication_ns - last.by_stalled_ns;
+  const std::int64_t own_ns = instance.delay_ns - last.by_communication_ns;
   const std::int64_t seen_ns = std::min({instance.delay_ns, lag_ns, idle_ns});
   last.late_ns = std::min(own_ns, std::max(last.by_launch_ns, seen_ns));
   // Of the lag that is there, what was counted is old; a late kernel before a launch in time is no lag of it.

@@ -169,13 +169,14 @@ struct OwnParts {
 // computes longer than its peers. If it does not, it has only more left to run, for it waited longer in another group.
 OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess, const LateBegin& begin, std::int64_t carried_ns) {
   OwnParts own;
-  own.stalled_ns = row.by_stalled_ns;
   const std::int64_t late_ns = std::max(row.late_ns, row.by_launch_ns);
   own.launch_ns = std::max<std::int64_t>(0, late_ns - row.lasting_ns - carried_ns);
   if (const auto first_launch_ns = begin.of(row, &Compute::first_launch_ns))
     own.before_ns = std::clamp<std::int64_t>(std::min(row.first_ns, *first_launch_ns) - carried_ns, 0, own.launch_ns);
   own.launch_ns -= own.before_ns;
-  const std::int64_t left_ns = row.delay_ns - row.by_communication_ns - row.by_stalled_ns - late_ns;
+  std::int64_t left_ns = row.delay_ns - row.by_communication_ns - late_ns;
+  own.stalled_ns = std::clamp<std::int64_t>(left_ns, 0, row.by_stalled_ns);
+  left_ns -= own.stalled_ns;
   const std::int64_t computed_ns = std::clamp<std::int64_t>(left_ns, 0, row.by_compute_ns + row.behind_ns);
   const auto longer_ns = excess.of(row);
   own.compute_ns =
