@@ -136,9 +136,14 @@ void set_launch_gaps(const StepGraph& graph, const GraphTimes& measured, const P
   }
 }
 
+std::int32_t host_of(const GraphOp& op, const std::vector<std::int32_t>& host_of_row) {
+  return host_of_row[static_cast<std::size_t>(op.rank_row)];
+}
+
 }  // namespace
 
-Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row) {
+Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row,
+               const std::vector<std::int32_t>& host_of_row) {
   Peers peers;
   using NameKey = std::tuple<std::int32_t, std::int8_t, StringId>;
   std::vector<std::pair<NameKey, std::uint32_t>> named;
@@ -159,12 +164,18 @@ Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of
   peers.launch = classes_of(std::move(keyed), graph.size());
   peers.run = peers.launch;
   const UnseenTransfers unseen(graph);
-  std::vector<std::pair<TransferKind, std::uint32_t>> kinds;
+  std::vector<bool> between_hosts(graph.first_member.size() - 1, false);  // by match
+  for (std::size_t m = 0; m < between_hosts.size() && !host_of_row.empty(); ++m)
+    for (const std::uint32_t member : graph.members_of(m))
+      if (host_of(graph.ops[member], host_of_row) != host_of(graph.ops[graph.members_of(m)[0]], host_of_row))
+        between_hosts[m] = true;
+  std::vector<std::pair<std::pair<TransferKind, bool>, std::uint32_t>> kinds;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const GraphOp& op = graph.ops[i];
     if (op.kind != EventKind::compute) peers.run[i] = -1;
     peers.unseen_ns.push_back(unseen.of(i));
-    if (graph.match[i] >= 0 && peers.unseen_ns[i] < 0) kinds.push_back({kind_of(op), static_cast<std::uint32_t>(i)});
+    if (graph.match[i] >= 0 && peers.unseen_ns[i] < 0)
+      kinds.push_back({{kind_of(op), between_hosts[static_cast<std::size_t>(graph.match[i])]}, static_cast<std::uint32_t>(i)});
   }
   peers.transfer = classes_of(std::move(kinds), graph.size());
   return peers;

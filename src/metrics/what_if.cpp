@@ -43,7 +43,7 @@ struct WhatIf {
             .definition =
                 "Replay of each step's dependency graph with ideal durations: compute = median over peers (same stage, "
                 "kernel and number; mean with --what-if-ideal mean), communication = median of its operation, dimension, "
-                "size and bytes, CPU time from launch to launch at most the peers' median, "
+                "size and bytes (within a host and between hosts apart), CPU time from launch to launch at most the peers' median, "
                 "added up; of an even number the lower middle. Communication not "
                 "matched with all its ranks = median transfer of complete ones of its kind, at most as measured. A median "
                 "does not tell that all of a kind are slow. S = replayed / ideal, pooled over steps.",
@@ -208,12 +208,14 @@ struct WhatIf {
 
   static void ask(const StepGraph& whole, const GraphTimes& whole_measured, const ClosingContext& context, Row& row,
                   Tables& out) {
-    std::vector<std::int32_t> stage_of_row;
-    for (const RankEntry& entry : context.ranks.entries)
+    std::vector<std::int32_t> stage_of_row, host_of_row;
+    for (const RankEntry& entry : context.ranks.entries) {
       stage_of_row.push_back(pipeline_stage(entry, context.groups, context.workload.mesh).stage);
+      host_of_row.push_back(entry.host_index);
+    }
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
     const ShortGraph less =
-        shorten(whole, whole_measured, ideal_times(whole, whole_measured, peers_of(whole, stage_of_row), form));
+        shorten(whole, whole_measured, ideal_times(whole, whole_measured, peers_of(whole, stage_of_row, host_of_row), form));
     const StepGraph& step = less.graph;
     const GraphTimes &measured = less.measured, &ideal = less.ideal;
     row.replayed_ns = replay(step, measured).length_ns;

@@ -78,6 +78,13 @@ class WhatIfTest(unittest.TestCase):
                 self.expect_slowdown_recovered(truth, output, rank, 3)
                 self.expect_hidden_dimensions(truth, output)
 
+    def test_slower_links_between_hosts_are_no_slowdown(self):
+        """Four stages on two hosts: one of three channels stays within a host."""
+        truth, output = self.planted("--mesh", "pp=4,dp_shard=2", "--schedule", "interleaved", "--layers", "8",
+                                     "--microbatches", "8", "--data-parallel", "fsdp-always", "--steps", "3",
+                                     "--fault", "late_launch:rank=2,factor=1,delay_us=1", job=TINY[:-2])
+        self.expect_slowdown_recovered(truth, output, steps_count=3)
+
     def test_slow_transfers_between_two_stages(self):
         truth, output = self.planted("--mesh", "pp=4,dp_shard=4", "--fault", "slow_link:a=0,b=4,factor=20,from=5",
                                      job=PIPELINE)

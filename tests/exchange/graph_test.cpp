@@ -266,6 +266,22 @@ TEST(CriticalPath, IdleBeforeALateLaunchIsLaunchTime) {
   EXPECT_EQ(path[1].length_ns(), 50);
 }
 
+TEST(StepGraph, TransfersBetweenHostsAreNoPeersOfThoseWithinOne) {
+  // Ranks 0 and 1 are on one host and reduce in 10, ranks 0 and 2 on two hosts in 50, three times each.
+  std::vector<GraphOp> ops;
+  std::uint64_t id = 1;
+  for (std::int64_t t_ns = 0; t_ns < 300; t_ns += 100, id += 2) {
+    ops.push_back(reduce(0, t_ns, t_ns + 10, id)), ops.push_back(reduce(1, t_ns, t_ns + 10, id));
+    ops.push_back(reduce(0, t_ns + 20, t_ns + 70, id + 1)), ops.push_back(reduce(2, t_ns + 20, t_ns + 70, id + 1));
+  }
+  for (GraphOp& op : ops) op.group_size = 2;
+  const StepGraph graph = link_graph(ops);
+  const GraphTimes measured = measured_times(graph);
+  const GraphTimes apart = ideal_times(graph, measured, peers_of(graph, no_stages, {0, 0, 1}), IdealForm::median);
+  EXPECT_EQ(apart.run_ns, measured.run_ns);
+  EXPECT_NE(ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median).run_ns, measured.run_ns);
+}
+
 TEST(UnseenTransfer, IsThatOfCompleteOnesOfItsKind) {
   // Ranks 0 and 1 of a group of three, then all three of them, whose transfer is 20.
   std::vector<GraphOp> ops{reduce(0, 0, 100, 1), reduce(1, 30, 100, 1)};
