@@ -46,25 +46,26 @@ class FaultsTest(FieldTest):
         errors = process.communicate(timeout=TIMEOUT_S)[1].decode("utf-8", "replace")
         return process.returncode, [line for line in errors.splitlines() if line.startswith("ccl-analyze:")]
 
-    def catches_signals(self, pid):
+    def opens_a_trace(self, pid):
         try:
-            with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as file:
-                caught = [line for line in file if line.startswith("SigCgt:")]
+            return any("/traces" in os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid))
         except OSError:
-            return True  # ended already
-        return bool(caught) and int(caught[0].split()[1], 16) >> (signal.SIGTERM - 1) & 1 == 1
+            return False  # the file is closed, or the worker ended, meanwhile
 
-    def workers_of(self, process):
-        """The workers, once main has begun in each of them: before, a signal kills as anywhere else."""
+    def reading(self, process):
+        """The workers, once one of them reads a trace; none if the run was quicker. (Open MPI may wait for ever if
+        something happens to a worker while it starts.)"""
         until = time.monotonic() + TIMEOUT_S
         pids = []
         while time.monotonic() < until and process.poll() is None:
-            found = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout
-            pids = [int(line.split()[0]) for line in found.splitlines() if "ccl-analyze" in line]
-            if len(pids) == WORKERS and all(self.catches_signals(pid) for pid in pids):
+            if len(pids) < WORKERS:
+                found = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout
+                pids = [int(line.split()[0]) for line in found.splitlines() if "ccl-analyze" in line]
+            if len(pids) == WORKERS and any(self.opens_a_trace(pid) for pid in pids):
                 return pids
-            time.sleep(0.02)
-        self.fail("workers did not start")
+            time.sleep(0.002)
+        self.assertIsNotNone(process.poll(), "no worker reads")
+        return []
 
     def test_disk_full(self):
         # Open MPI's own files (shared memory) would not fit the limit either.
@@ -87,10 +88,14 @@ class FaultsTest(FieldTest):
         self.assertFalse(os.path.exists(output))
 
     def test_one_worker_killed(self):
-        folder = self.write(traces(6, LONG))
-        output = os.path.join(self.folder, "killed.h5")
-        process = self.started(folder, output)
-        os.kill(self.workers_of(process)[1], signal.SIGKILL)
+        for events in (LONG, 10 * LONG, 100 * LONG):  # until a machine is slow enough
+            output = os.path.join(self.folder, "killed%d.h5" % events)
+            process = self.started(self.write(traces(6, events)), output)
+            workers = self.reading(process)
+            if workers:
+                break
+            process.communicate()
+        os.kill(workers[1], signal.SIGKILL)
         code, lines = self.ended(process)
         self.assertNotEqual(code, 0)
         self.assertLessEqual(len(lines), 1)  # the launcher, which ends the others, says what happened
@@ -100,14 +105,14 @@ class FaultsTest(FieldTest):
         """(exit code, lines, output path): the launcher or all workers get each of the signals while files are read."""
         output = os.path.join(self.folder, "signalled.h5")
         process = self.started(self.write(traces(6, LONG)), output)
-        workers = self.workers_of(process)
+        workers = self.reading(process)
         for number in numbers:
-            time.sleep(0.3)  # equal signals that wait together are one
             for pid in workers if whom == "workers" else [process.pid]:
                 try:
                     os.kill(pid, number)
                 except ProcessLookupError:
                     pass
+            time.sleep(0.1)  # equal signals that wait together are one
         return (*self.ended(process), output)
 
     def assert_honest(self, code, lines, output, partial=4):
@@ -139,21 +144,19 @@ class FaultsTest(FieldTest):
         place = os.path.join(self.folder, "place")
         os.mkdir(place)
         process = self.started(folder, os.path.join(place, "out.h5"))
-        self.workers_of(process)
-        time.sleep(0.3)
+        self.reading(process)
         shutil.rmtree(place)
         code, lines = self.ended(process)
-        # Before the check of the place it is a bad request, behind it a failure.
-        self.assertIn(code, (1, 2), lines)
-        self.assertEqual(len(lines), 1, lines)
+        if code != 0:  # else the run was quicker
+            self.assertIn(code, (1, 2), lines)
+            self.assertEqual(len(lines), 1, lines)
         self.assertFalse(os.path.exists(place))
 
     def test_files_that_shrink_grow_or_vanish_while_read(self):
         folder = self.write(traces(6, LONG))
         output = os.path.join(self.folder, "changing.h5")
         process = self.started(folder, output)
-        self.workers_of(process)
-        time.sleep(0.3)
+        self.reading(process)
         os.truncate(os.path.join(folder, "rank3.json"), 100000)
         os.remove(os.path.join(folder, "rank4.json"))
         with open(os.path.join(folder, "rank5.json"), "a", encoding="utf-8") as file:
