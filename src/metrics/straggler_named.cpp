@@ -74,7 +74,7 @@ std::string why(const OwnBlame& own, const StragglerCall& call, const Evidence& 
   return own_sentence(own, evidence.causes, evidence.computes, call, evidence.context.groups, evidence.stages);
 }
 
-// Whatever hides the delay shows here: " (steps take 2.26 ms longer since then)".
+// Whatever hides the delay shows here: ", steps take 2.26 ms longer since then".
 std::string longer_text(const RankBlame& rank, const StragglerCall& call, const Evidence& evidence) {
   if (!call.onset) return "";
   std::vector<double> before_ns, since_ns;
@@ -83,7 +83,7 @@ std::string longer_text(const RankBlame& rank, const StragglerCall& call, const 
       (row.step < *call.onset ? before_ns : since_ns).push_back(static_cast<double>(row.period_ns));
   const double longer_ns = mean(since_ns) - mean(before_ns);
   if (!(longer_ns > 0)) return "";
-  return " (steps take " + milliseconds(longer_ns) + " longer since then)";
+  return ", steps take " + milliseconds(longer_ns) + " longer since then";
 }
 
 /// Mean of its periods in the steps that its delay is the mean of.
