@@ -12,6 +12,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/statistics.hpp"
+#include "exchange/graph_alone.hpp"
 #include "exchange/graph_ideal.hpp"
 #include "exchange/graph_short.hpp"
 #include "exchange/graph_transfer.hpp"
@@ -60,6 +61,7 @@ struct WhatIf {
     std::int32_t replica = -1;
     std::int64_t ranks_count = 0, measured_ns = 0, replayed_ns = -1, ideal_ns = -1;
     std::int64_t communication_ns = 0, unmatched_ns = 0, one_group_ns = 0;  // summed over ranks
+    std::int64_t compute_ns = 0, one_rank_ns = 0;
     bool ok = false;  // the replay gives the measured step back
     auto key() const { return std::tuple(step, replica); }
     static TableInfo table() { return {"rows", "measured, replayed and ideal length of each step"}; }
@@ -76,6 +78,8 @@ struct WhatIf {
       all.push_back(column("one_group_ns", &Row::one_group_ns, "ns",
                            "of them of operation, dimension, size and bytes that one group of ranks only has: no peers but "
                            "its own at other times"));
+      all.push_back(column("compute_ns", &Row::compute_ns, "ns", "compute kernels of all ranks"));
+      all.push_back(column("one_rank_ns", &Row::one_rank_ns, "ns", "of them on stages of one rank: no peers"));
       all.push_back(derived<Row>("slowdown_ratio", "ratio", "S = replayed_ns / ideal_ns", [](const Row& row) {
         return row.ok ? ratio(static_cast<double>(row.replayed_ns), static_cast<double>(row.ideal_ns))
                       : std::numeric_limits<double>::quiet_NaN();
@@ -115,7 +119,7 @@ struct WhatIf {
   using Tables = RowTables<Row, Case>;
 
   static void graph(const StepGraph& step, const ClosingContext& context, Tables& out) {
-    Row row{step.step, step.replica, 0, step.length_ns(), -1, -1, 0, 0, one_group_ns(step), false};
+    Row row{step.step, step.replica, 0, step.length_ns(), -1, -1, 0, 0, one_group_ns(step), 0, 0, false};
     const UnseenTransfers unseen(step);
     for (std::size_t i = 0; i < step.size(); ++i) {
       row.ranks_count += i == 0 || step.ops[i - 1].rank_row != step.ops[i].rank_row ? 1 : 0;
@@ -132,7 +136,7 @@ struct WhatIf {
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
-    double replayed_ns = 0, ideal_ns = 0, communication_ns = 0, unmatched_ns = 0, alone_ns = 0;
+    double replayed_ns = 0, ideal_ns = 0, communication_ns = 0, unmatched_ns = 0, alone_ns = 0, compute_ns = 0, one_rank_ns = 0;
     std::size_t ok_count = 0, alone_count = 0;
     for (const Row& row : rows) {
       alone_count += row.ranks_count < 2 ? 1 : 0;
@@ -143,6 +147,8 @@ struct WhatIf {
       communication_ns += static_cast<double>(row.communication_ns);
       unmatched_ns += static_cast<double>(row.unmatched_ns);
       alone_ns += static_cast<double>(row.one_group_ns);
+      compute_ns += static_cast<double>(row.compute_ns);
+      one_rank_ns += static_cast<double>(row.one_rank_ns);
       out.ranks_covered = std::max(out.ranks_covered, row.ranks_count);
     }
     if (alone_count == rows.size()) return out.not_applicable("one rank has no peers");
@@ -163,6 +169,11 @@ struct WhatIf {
     out.note("ideal_form", context.config.what_if_ideal, "how peers make the ideal compute time");
     report_cases(tables, replayed_ns, ideal_ns, ok_count, out);
     if (unmatched > unmatched_most) add_line(out.page, "", out.reason);
+    const double one_rank = ratio(one_rank_ns, compute_ns);
+    out.value("one_rank_ratio", one_rank, "compute time on stages of one rank: without peers");
+    if (one_rank > unmatched_most)
+      add_line(out.page, "", percent(one_rank) + " of the compute time is on stages of one rank: without peers S does not tell "
+                                                 "whether it is slow");
     const double alone = ratio(alone_ns, communication_ns);
     out.value("one_group_ratio", alone, "communication time of kinds that one group only has: compared with itself only");
     if (alone > unmatched_most)
@@ -172,31 +183,6 @@ struct WhatIf {
   }
 
  private:
-  /// Of communication whose kind one set of ranks only has: it is compared with itself.
-  static std::int64_t one_group_ns(const StepGraph& step) {
-    struct Seen {
-      std::vector<std::int32_t> ranks;
-      std::int64_t length_ns = 0;
-      bool several = false;
-    };
-    std::map<TransferKind, Seen> kinds;
-    for (std::size_t m = 0; m + 1 < step.first_member.size(); ++m) {
-      std::vector<std::int32_t> ranks;
-      std::int64_t length_ns = 0;
-      for (const std::uint32_t member : step.members_of(m)) {
-        ranks.push_back(step.ops[member].rank_row);
-        length_ns += step.ops[member].length_ns();
-      }
-      Seen& seen = kinds[kind_of(step.ops[step.members_of(m)[0]])];
-      if (seen.ranks.empty()) seen.ranks = ranks;
-      seen.several = seen.several || seen.ranks != ranks;
-      seen.length_ns += length_ns;
-    }
-    std::int64_t sum_ns = 0;
-    for (const auto& [kind, seen] : kinds) sum_ns += seen.several ? 0 : seen.length_ns;
-    return sum_ns;
-  }
-
   /// times with those of `changed` where wanted(op) holds, by compute or launch or both.
   template <class Wanted>
   static std::int64_t length_with(const StepGraph& step, const GraphTimes& times, const GraphTimes& changed,
@@ -213,6 +199,8 @@ struct WhatIf {
       stage_of_row.push_back(pipeline_stage(entry, context.groups, context.workload.mesh).stage);
       host_of_row.push_back(entry.host_index);
     }
+    const ComputeTime compute = compute_time(whole, stage_of_row);
+    row.compute_ns = compute.all_ns, row.one_rank_ns = compute.one_rank_ns;
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
     const ShortGraph less =
         shorten(whole, whole_measured, ideal_times(whole, whole_measured, peers_of(whole, stage_of_row, host_of_row), form));
