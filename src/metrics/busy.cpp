@@ -5,6 +5,8 @@
 namespace ccl {
 namespace {
 
+constexpr std::size_t few_events = std::size_t{1} << 19;  // 8 MB of lists at most
+
 std::size_t place_of(EventKind kind) {
   return kind == EventKind::communication ? 0 : kind == EventKind::compute ? 1 : 2;
 }
@@ -54,13 +56,14 @@ void make_room(std::vector<BusyLists>& lists, const std::vector<Counts>& counts)
     for (std::size_t which = 0; which < 3; ++which) list_of(lists[at], which).reserve(counts[at][which]);
 }
 
-void clear(BusyLists& lists) {
-  for (std::size_t which = 0; which < 3; ++which) list_of(lists, which).clear();
-  lists.events_count = lists.sum_ns = {};
-  lists.window = {};
-}
-
 }  // namespace
+
+void BusyLists::clear() {
+  for (std::size_t which = 0; which < 3; ++which) list_of(*this, which).clear();
+  events_count = sum_ns = {};
+  window = {};
+  budget_.reset();
+}
 
 BusyTrace::BusyTrace(const RankTrace& trace)
     : devices_count(trace.devices.size()), whole(devices_count), trace_(trace), device_of_lane_(device_rows(trace)),
@@ -80,7 +83,7 @@ BusyTrace::BusyTrace(const RankTrace& trace)
   // Steps follow each other but for a few events, unless a trace is damaged; then one pass makes all of them.
   std::size_t passed = 0;
   for (const Rows& rows : rows_) passed += rows.end - rows.first;
-  all_at_once_ = passed > 4 * events.size();
+  all_at_once_ = passed > 4 * events.size() || events.size() <= few_events;
 }
 
 const BusyLists& BusyTrace::step(std::size_t step_row, std::size_t device_row) const {
@@ -95,7 +98,7 @@ void BusyTrace::make_steps(std::size_t first, std::size_t count) const {
   made_first_ = first;
   made_count_ = count;
   made_.resize(count * devices_count);
-  for (BusyLists& lists : made_) clear(lists);
+  for (BusyLists& lists : made_) lists.clear();
   std::size_t begin = events.size(), end = 0;
   for (std::size_t s = first; s < first + count; ++s) {
     if (rows_[s].events_count == 0) continue;

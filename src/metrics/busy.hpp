@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/intervals.hpp"
@@ -16,11 +17,20 @@ struct BusyLists {
   Intervals communication, compute, memory;
   std::array<std::int64_t, 3> events_count{}, sum_ns{};
   Interval window;  // first start to last end; empty if there is no event
-  bool empty() const { return events_count == std::array<std::int64_t, 3>{}; }
-  Budget whole_budget() const { return budget(communication, compute, memory, window); }
+  bool empty() const { return (events_count[0] | events_count[1] | events_count[2]) == 0; }
+  /// Of the lists as they are at the first call: several metrics ask for it.
+  const Budget& whole_budget() const {
+    if (!budget_) budget_ = budget(communication, compute, memory, window);
+    return *budget_;
+  }
+  void clear();
+
+ private:
+  mutable std::optional<Budget> budget_;
 };
 
 /// The lists of the whole file, and those of one step at a time: no event stands in two lists for longer than needed.
+/// Of few events, whose lists are small beside all else, those of all steps are made once and stay.
 class BusyTrace {
  public:
   std::size_t devices_count = 0;

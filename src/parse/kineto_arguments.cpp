@@ -31,13 +31,13 @@ float parse_float(std::string_view text) {
   return is_number && std::isfinite(value) ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Whether a key that starts with C, as `Collective name` does, stands behind `at`.
-bool has_key_with_c(const char* at, const char* end) {
+/// A key or text that starts with C, as `Collective name` does, from its quote on; else end.
+const char* find_key_with_c(const char* at, const char* end) {
   while ((at = static_cast<const char*>(std::memchr(at, 'C', static_cast<std::size_t>(end - at)))) != nullptr) {
-    if (at[-1] == '"') return true;
+    if (at[-1] == '"') return at - 1;
     ++at;
   }
-  return false;
+  return end;
 }
 
 void read_shape(std::string_view key, std::string_view text, GpuArguments& out) {
@@ -78,7 +78,7 @@ void walk_gpu_arguments(JsonWalk walk, const char* end, ArgumentNeeds needs, boo
     }
     // Most kernels are compute, and no key that starts like `Collective name` comes behind their ids.
     if (needs == ArgumentNeeds::ids && has_correlation && out.has_stream && out.device >= 0 &&
-        !has_key_with_c(walk.position(), end))
+        find_key_with_c(walk.position(), end) == end)
       break;
   }
 }
@@ -93,7 +93,13 @@ GpuArguments read_gpu_arguments(std::string_view arguments, ArgumentNeeds needs)
 }
 
 void read_behind_ids(const char* at, const char* end, ArgumentNeeds needs, GpuArguments& out) {
-  if (needs == ArgumentNeeds::all || has_key_with_c(at, end)) walk_gpu_arguments(JsonWalk(at, end), end, needs, true, out);
+  constexpr std::string_view collective = "\"Collective name\": \"";
+  if (needs == ArgumentNeeds::ids) {
+    const char* const found = find_key_with_c(at, end);
+    out.has_collective = std::string_view(found, static_cast<std::size_t>(end - found)).starts_with(collective);
+    if (found == end || out.has_collective) return;
+  }
+  walk_gpu_arguments(JsonWalk(at, end), end, needs, true, out);
 }
 
 LaunchArguments read_launch_arguments(std::string_view arguments) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <tuple>
 
 #include "core/collective_math.hpp"
+#include "parse/decimal.hpp"
 
 namespace ccl {
 namespace {
@@ -43,6 +45,28 @@ std::pair<std::uint32_t, std::uint32_t> add_splits(const JsonValue& value, std::
   return {first, static_cast<std::uint32_t>(list.numbers.size())};
 }
 
+constexpr std::size_t known_slots = 64;
+
+/// Where the arguments of communication begin in the text of an object; its size if there are none.
+std::size_t find_collective(std::string_view text) {
+  constexpr std::string_view key = "\"Collective name\"";
+  for (std::size_t at = text.find('C'); at != std::string_view::npos; at = text.find('C', at + 1))
+    if (at > 0 && text.substr(at - 1).starts_with(key)) return at - 1;
+  return text.size();
+}
+
+/// By length and a few words of it.
+std::size_t slot_of(std::string_view text) {
+  std::uint64_t hash = text.size();
+  for (const std::size_t at : {std::size_t{24}, std::size_t{48}, std::size_t{64}, text.size() / 2, text.size() - 8}) {
+    std::uint64_t word = 0;
+    if (at + 8 <= text.size()) std::memcpy(&word, text.data() + at, 8);
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 29;
+  }
+  return hash % known_slots;
+}
+
 }  // namespace
 
 Collective CommunicationRows::read(const CommunicationArguments& arguments, RankTrace& trace) {
@@ -62,13 +86,37 @@ Collective CommunicationRows::read(const CommunicationArguments& arguments, Rank
   return row;
 }
 
+const CommunicationRows::KnownTexts::Known* CommunicationRows::KnownTexts::find(std::string_view text) {
+  constexpr std::size_t enough = 256;
+  if (texts_.empty() || (missed_count_ > enough && missed_count_ > 4 * found_count_)) return nullptr;
+  const Known& known = texts_[slot_of(text)];
+  const bool same = known.text == text;
+  ++(same ? found_count_ : missed_count_);
+  return same ? &known : nullptr;
+}
+
+void CommunicationRows::KnownTexts::add(std::string_view head, std::string_view text, const Collective& row, bool is_wait) {
+  const auto says = [](std::string_view part) { return [part](std::string_view key) { return part.find(key) != std::string_view::npos; }; };
+  constexpr std::string_view read_keys[] = {"dtype\"",     "In msg",  "Out msg",   "Group size", "Process Group",
+                                            "split size", "\"Seq\"", "Src Rank", "Dst Rank"};
+  if (row.splits_count > 0 || row.out_splits_count > 0 || says(text)("External id") ||
+      std::any_of(std::begin(read_keys), std::end(read_keys), says(head)))
+    return;
+  if (texts_.empty()) texts_.resize(known_slots);
+  texts_[slot_of(text)] = {std::string(text), row, is_wait};
+}
+
 void CommunicationRows::add_kernel(RankTrace& trace, std::uint32_t event, CollectiveOp op_by_name,
                                    std::string_view text, std::int64_t external_id) {
-  const CommunicationArguments arguments = read_communication_arguments(text);
+  const std::size_t begin = find_collective(text);
+  const KnownTexts::Known* const known = begin == text.size() ? nullptr : kernel_texts_.find(text.substr(begin));
   Collective row;
-  if (arguments.any) {
+  if (known != nullptr) {
+    row = known->row;
+  } else if (const CommunicationArguments arguments = read_communication_arguments(text); arguments.any) {
     row = read(arguments, trace);
     row.group = groups_.row(arguments, trace.groups);
+    kernel_texts_.add(text.substr(0, begin), text.substr(begin), row, false);
   } else {
     row.group = groups_.row({}, trace.groups);
     if (external_id >= 0) bare_.push_back({static_cast<std::uint32_t>(trace.collectives.size()), external_id});
@@ -81,10 +129,23 @@ void CommunicationRows::add_kernel(RankTrace& trace, std::uint32_t event, Collec
 }
 
 void CommunicationRows::add_record(RankTrace& trace, std::string_view text) {
+  const std::size_t begin = find_collective(text);
+  if (begin == text.size()) return;
+  if (const KnownTexts::Known* const known = record_texts_.find(text.substr(begin)); known != nullptr) {
+    const std::int64_t external_id = parse_integer(json_member(text, "External id").text, -1);
+    if (external_id >= 0 && !known->is_wait) records_.push_back({external_id, known->row});
+    return;
+  }
   const CommunicationArguments arguments = read_communication_arguments(text);
-  if (!arguments.any || arguments.external_id < 0 || arguments.collective == "wait") return;
-  records_.push_back({arguments.external_id, read(arguments, trace)});
-  records_.back().row.group = record_group_rows_.row(arguments, record_groups_);
+  if (!arguments.any) return;
+  const bool is_wait = arguments.collective == "wait";
+  Collective row;
+  if (!is_wait && arguments.external_id >= 0) {
+    row = read(arguments, trace);
+    row.group = record_group_rows_.row(arguments, record_groups_);
+    records_.push_back({arguments.external_id, row});
+  }
+  if (is_wait || arguments.external_id >= 0) record_texts_.add(text.substr(0, begin), text.substr(begin), row, is_wait);
 }
 
 void CommunicationRows::add_annotation(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns,

@@ -55,11 +55,31 @@ class CommunicationRows {
     std::int64_t start_ns, end_ns, reach_ns;  // reach: latest end of this and all before it on the thread
   };
 
+  /// Communications repeat themselves with the same arguments, from `Collective name` on, unless they are numbered.
+  /// What was made of a text is kept, so that it is compared instead of parsed.
+  class KnownTexts {
+   public:
+    struct Known {
+      std::string text;
+      Collective row;
+      bool is_wait = false;
+    };
+    /// Null: not known.
+    const Known* find(std::string_view text);
+    /// head: the arguments in front of the text.
+    void add(std::string_view head, std::string_view text, const Collective& row, bool is_wait);
+
+   private:
+    std::vector<Known> texts_;
+    std::size_t found_count_ = 0, missed_count_ = 0;
+  };
+
   static Collective read(const CommunicationArguments& arguments, RankTrace& trace);
   void take_records(RankTrace& trace);
   void take_annotations(RankTrace& trace);
   const Annotation* innermost(std::uint32_t thread, std::int64_t time_ns) const;
 
+  KnownTexts kernel_texts_, record_texts_;
   GroupRows groups_;
   // Groups of records become groups of the trace only when a kernel takes the record: a "wait" names a group of 1.
   GroupRows record_group_rows_;
