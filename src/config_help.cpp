@@ -53,10 +53,13 @@ std::string wrapped(const std::string& label, const std::string& text) {
 std::string help_text() {
   std::string text = usage, group;
   for (const Option& option : options()) {
-    if (option.group != group) text += "\n" + (group = option.group) + "\n";
+    if (option.group != group) {
+      group = option.group;
+      text.append(1, '\n').append(group).append(1, '\n');
+    }
     std::string flags = option.flags;
-    if (const std::size_t comma = flags.find(','); comma != std::string::npos) flags.insert(comma + 1, " ");
-    else flags = "    " + flags;
+    if (const std::size_t comma = flags.find(','); comma != std::string::npos) flags.insert(comma + 1, 1, ' ');
+    else flags.insert(0, 4, ' ');
     if (!option.value_name.empty()) flags += " " + option.value_name;
     if (option.shape == OptionShape::list) flags += " ...";
     text += padded("  " + flags, help_column) + option.help + "\n";

@@ -112,7 +112,7 @@ void SharedProgress::refresh() {
   state_.bytes = all.bytes;
   state_.seconds = std::chrono::duration<double>(now - stage_began_).count();
   if (style_ == ProgressStyle::bar) {
-    write_("\r" + printable(progress_line(state_, bar_width)) + "\x1b[K");
+    write_(std::string("\r").append(printable(progress_line(state_, bar_width))) + "\x1b[K");
     bar_on_screen_ = true;
   } else if (now - shown_ >= line_interval) {
     shown_ = now;

@@ -56,7 +56,8 @@ void resolve_mesh(const Companions& all, Workload& out, Problems& problems) {
 
 void resolve_batch(const Companions& all, Workload& out, Problems& problems) {
   const std::int64_t dp = out.mesh.known() ? std::int64_t{out.mesh.dp_replicate} * out.mesh.dp_shard : -1;
-  const std::optional<std::int64_t> card = all.card ? all.card->batch : std::nullopt;
+  std::optional<std::int64_t> card;
+  if (all.card) card = all.card->batch;
   const std::string scope = all.card ? all.card->batch_scope : std::string();
   const auto set = [](Sourced<std::int64_t>& to, std::int64_t value, std::string source) {
     if (!to) to = {value, std::move(source)};

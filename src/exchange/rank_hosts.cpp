@@ -77,7 +77,7 @@ void settle_hosts(const Input& input, Ranks& ranks) {
   if (per_node > 0) place_in_blocks(ranks, per_node, HostSource::card, false);
   for (RankEntry& e : ranks.entries)
     if (!has_host(e))
-      e.host = "?" + (e.replica >= 0 ? std::to_string(e.replica) + "/" : "") + std::to_string(e.rank.value);
+      e.host = std::string("?").append(e.replica >= 0 ? std::to_string(e.replica) + "/" : "").append(std::to_string(e.rank.value));
   for (const RankEntry& e : ranks.entries) ranks.hosts.push_back(e.host);
   std::sort(ranks.hosts.begin(), ranks.hosts.end(), [](const auto& a, const auto& b) { return natural_less(a, b); });
   ranks.hosts.erase(std::unique(ranks.hosts.begin(), ranks.hosts.end()), ranks.hosts.end());

@@ -106,7 +106,7 @@ std::string ranges_text(const std::vector<std::int32_t>& numbers) {
     while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
     if (!text.empty()) text += ", ";
     text += std::to_string(numbers[i]);
-    if (last > i) text += "-" + std::to_string(numbers[last]);
+    if (last > i) text.append(1, '-').append(std::to_string(numbers[last]));
     i = last + 1;
   }
   return text;
@@ -126,15 +126,13 @@ Ranks resolve_ranks(std::vector<RankFacts> facts, const Input& input, const Conf
 Ranks agree_on_ranks(const std::vector<RankFacts>& mine, const Input& input, const Config& config, const Comm& comm,
                      Problems& problems) {
   ByteWriter out;
-  out.value<std::uint64_t>(mine.size());
   for (const RankFacts& facts : mine) facts.pack(out);
   std::vector<RankFacts> all;
   // A file that several workers read lost what each of them lost.
   std::map<std::int32_t, std::map<std::int32_t, std::int64_t>> lost;  // by file and worker
   const std::vector<Bytes> parts = comm.gather_all(out.take());
   for (std::size_t worker = 0; worker < parts.size(); ++worker) {
-    ByteReader in(parts[worker]);
-    for (auto left = in.value<std::uint64_t>(); left > 0; --left) {
+    for (ByteReader in(parts[worker]); !in.at_end();) {
       all.push_back(RankFacts::unpack(in));
       all.back().worker = static_cast<std::int32_t>(worker);
       lost[all.back().file][all.back().worker] = all.back().lost_events_count;

@@ -202,7 +202,7 @@ struct Bandwidth {
     }));
     all.push_back(column("incomplete_count", &Class::incomplete_count, "", "of them with unseen members: busbw is a lower bound"));
     for (const int percent : {50, 5, 95})
-      all.push_back(derived<Class>((percent == 50 ? "median" : "p" + std::to_string(percent)) + "_busbw_bytes_per_s", "bytes/s",
+      all.push_back(derived<Class>((percent == 50 ? "median" : std::string("p").append(std::to_string(percent))) + "_busbw_bytes_per_s", "bytes/s",
                                    std::to_string(percent) + "th percentile of busbw by transfer time",
                                    [percent](const Class& c) { return percentile(c.speeds, percent); }));
     all.push_back(derived<Class>("median_share_of_peak_ratio", "", "median rate on the GPU's link or NIC / its one-way peak",

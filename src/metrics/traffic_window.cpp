@@ -224,7 +224,7 @@ struct TrafficWindow {
     all.push_back(derived<Of>("positive_mean_ns", "ns", "mean of those of 0 ns and more", [](const Of& row) { return row.spread.positive_mean(); }));
     all.push_back(derived<Of>("mean_ns", "ns", "mean of all", [](const Of& row) { return row.spread.mean(); }));
     for (const int percent : {0, 50, 95, 100})
-      all.push_back(derived<Of>(percent == 0 ? "min_ns" : percent == 100 ? "max_ns" : "p" + std::to_string(percent) + "_ns", "ns",
+      all.push_back(derived<Of>(percent == 0 ? "min_ns" : percent == 100 ? "max_ns" : std::string("p").append(std::to_string(percent)) + "_ns", "ns",
                                 std::to_string(percent) + "th percentile of all",
                                 [percent](const Of& row) { return row.spread.at_percent(percent); }));
     return all;

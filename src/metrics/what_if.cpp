@@ -317,9 +317,9 @@ struct WhatIf {
           (ns < 0 ? " lost: where it counts they run faster than their peers" : "");
       std::string text = std::string(to_text(subject));
       if (subject == WhatIfSubject::rank) text = rank_name(replica, RankId(number));
-      if (subject == WhatIfSubject::stage) text += " " + std::to_string(number);
+      if (subject == WhatIfSubject::stage) text.append(1, ' ').append(std::to_string(number));
       if (subject == WhatIfSubject::slowest_ranks) text = "the " + counted(static_cast<std::size_t>(number), "slowest rank");
-      if (subject == WhatIfSubject::op) text += " " + std::string(to_text(op));
+      if (subject == WhatIfSubject::op) text.append(1, ' ').append(to_text(op));
       if (subject == WhatIfSubject::dimension)
         text = transfers_text(dimension) + " hidden: ";
       else

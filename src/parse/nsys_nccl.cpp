@@ -56,7 +56,7 @@ void NsysBuild::decode_payload(const NsysRangeRow& row, Range& range) {
   };
   for (const std::string_view field : {communicator_field, size_field, ranks_field, peer_field}) {
     std::uint64_t value = 0;
-    if (!row.json.empty() && number_in_json(row.json, "\"" + std::string(field) + "\"", value)) set(field, value);
+    if (!row.json.empty() && number_in_json(row.json, std::string("\"").append(field) + "\"", value)) set(field, value);
   }
   if (std::uint64_t value = 0; !row.json.empty() && number_in_json(row.json, "\"Rank\"", value)) set(rank_field, value);
   constexpr std::size_t header = 32;  // u64 domain, schema, payload size, and one of unsure meaning

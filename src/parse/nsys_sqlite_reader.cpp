@@ -25,7 +25,7 @@ std::string lacks(const SqliteFile& file) {
   const auto has = [&](std::string_view name) { return std::find(columns.begin(), columns.end(), name) != columns.end(); };
   std::string missing;
   for (const std::string_view name : {"start", "end", "deviceId"})
-    if (!has(name)) missing += " " + std::string(name);
+    if (!has(name)) missing.append(1, ' ').append(name);
   if (!has("demangledName") && !has("shortName")) missing += " shortName";
   if (missing.empty()) return "";
   std::string version = "unknown";

@@ -42,7 +42,7 @@ std::string immutable_uri(const std::string& path) {
 std::string condition(const ProcessFilter& filter) {
   const std::string column = quoted(filter.column);
   std::string list;
-  for (const std::uint64_t process : filter.processes) list += (list.empty() ? "" : ",") + std::to_string(process);
+  for (const std::uint64_t process : filter.processes) list.append(list.empty() ? "" : ",").append(std::to_string(process));
   const std::string is_id = "CASE WHEN typeof(" + column + ") IN ('integer', 'text') THEN " + column + " ELSE 0 END";
   std::string wanted = "((" + is_id + ") >> 24 & 1099511627775) " + (filter.others ? "NOT IN (" : "IN (") + list + ")";
   return " WHERE " + wanted + (filter.or_else.empty() ? "" : " OR " + filter.or_else);

@@ -56,7 +56,7 @@ std::string mesh_text(const Mesh& mesh) {
   if (!mesh.known()) return "";
   std::string text;
   const auto add = [&text](const char* name, std::int32_t size) {
-    if (size > 1) text += (text.empty() ? "" : " ") + std::string(name) + "=" + std::to_string(size);
+    if (size > 1) text.append(text.empty() ? "" : " ").append(name).append(1, '=').append(std::to_string(size));
   };
   add("pp", mesh.pp);
   add("dp_replicate", mesh.dp_replicate);
