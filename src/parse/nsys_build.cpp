@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <set>
 
@@ -148,7 +149,7 @@ void NsysBuild::range(const NsysRangeRow& row) {
   Range range{row.start_ns, row.end_ns, thread(owner, row.thread), row.domain, row.text_id};
   // A file may hold negative ids, which mean nothing.
   if (!row.text.empty() || row.text_id < 0)
-    range.text_id = -1 - static_cast<std::int64_t>(texts_.index(cleaned(row.text)));
+    range.text_id = -1 - static_cast<std::int64_t>(index_of_text(row.text));
   decode_payload(row, range);
   owner.ranges.push_back(range);
 }
@@ -166,6 +167,38 @@ std::string_view NsysBuild::text_of(const Range& range) const {
   if (range.text_id < 0) return texts_.text(static_cast<std::uint32_t>(-1 - range.text_id));
   const auto found = strings_.find(range.text_id);
   return found == strings_.end() ? std::string_view() : found->second;
+}
+
+std::uint32_t NsysBuild::index_of_text(std::string_view raw) {
+  constexpr std::size_t slots = 512;
+  if (raw.empty()) return texts_.index(raw);
+  if (recent_texts_.empty()) recent_texts_.resize(slots);
+  std::uint64_t hash = raw.size();
+  for (const std::size_t at : {std::size_t{0}, raw.size() / 2, raw.size() - std::min<std::size_t>(raw.size(), 8)}) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, raw.data() + at, std::min<std::size_t>(8, raw.size() - at));
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 29;
+  }
+  RecentText& recent = recent_texts_[hash % slots];
+  if (recent.raw.empty() || recent.raw != raw) recent = {std::string(raw), texts_.index(cleaned(raw))};
+  return recent.index;
+}
+
+const NsysBuild::TextFacts& NsysBuild::facts_of(const Range& range) {
+  const auto [at, added] = facts_.try_emplace(range.text_id);
+  TextFacts& facts = at->second;
+  if (!added) return facts;
+  const std::string_view text = text_of(range);
+  facts.rank = labelled(text, "rank=");
+  if (facts.rank >= 0) facts.world = labelled(text, "world_size=");
+  facts.sits_down = text.starts_with("ncclComm");
+  facts.step = step_number_in_range(text);
+  facts.sequence = sequence_in_range(text);
+  // NCCL's own calls are read by add_collectives(); as annotations they would look like repeated parts of a model.
+  facts.own_of_nccl = text.starts_with("nccl") && !text.starts_with("nccl:");
+  facts.wanted = facts.step >= 0 || options_.wants.annotations || options_.classifier->keeps_slice(text);
+  return facts;
 }
 
 void NsysBuild::resolve_names(Process& process) {
@@ -216,15 +249,16 @@ void NsysBuild::join_launches(Process& process) {
 }
 
 void NsysBuild::read_identity(Process& process) {
-  std::stable_sort(process.ranges.begin(), process.ranges.end(),
-                   [](const Range& a, const Range& b) { return a.start_ns < b.start_ns; });
+  const auto earlier = [](const Range& a, const Range& b) { return a.start_ns < b.start_ns; };
+  if (!std::is_sorted(process.ranges.begin(), process.ranges.end(), earlier))
+    std::stable_sort(process.ranges.begin(), process.ranges.end(), earlier);
   for (const Range& range : process.ranges) {
-    const std::string_view text = text_of(range);
-    if (const std::int32_t rank = labelled(text, "rank="); rank >= 0 && process.labelled_rank < 0) {
-      process.labelled_rank = rank;
-      if (const std::int32_t world = labelled(text, "world_size="); world > 0) process.labelled_world = world;
+    const TextFacts& facts = facts_of(range);
+    if (facts.rank >= 0 && process.labelled_rank < 0) {
+      process.labelled_rank = facts.rank;
+      if (facts.world > 0) process.labelled_world = facts.world;
     }
-    if (text.starts_with("ncclComm")) take_seat(process, range);
+    if (facts.sits_down) take_seat(process, range);
   }
 }
 
@@ -233,25 +267,25 @@ void NsysBuild::read_ranges(Process& process) {
   for (const NsysCallRow& call : process.calls)
     if (synchronising_.contains(call.name)) add_synchronising(process, call);
   std::map<std::int64_t, Step> steps;
+  std::unordered_map<std::int64_t, std::uint32_t> names;  // of slices in the strings of the trace, by text
   for (const Range& range : process.ranges) {
-    const std::string_view text = text_of(range);
     if (range.end_ns == absent_ns) continue;
-    const std::int64_t number = step_number_in_range(text);
-    if (number >= 0)
-      steps.emplace(number, Step{.number = number, .start_ns = range.start_ns, .end_ns = range.end_ns, .devices = {}});
-    // NCCL's own calls are read by add_collectives(); as annotations they would look like repeated parts of a model.
-    if (text.starts_with("nccl") && !text.starts_with("nccl:")) continue;
-    const bool wanted = options_.wants.annotations || options_.classifier->keeps_slice(text);
-    if (wanted || number >= 0)
-      trace.slices.push_back({range.start_ns, range.end_ns, trace.strings.index(slice_name(text)), range.thread,
-                              SliceKind::user_annotation, sequence_in_range(text)});
+    const TextFacts& facts = facts_of(range);
+    if (facts.step >= 0)
+      steps.emplace(facts.step, Step{.number = facts.step, .start_ns = range.start_ns, .end_ns = range.end_ns, .devices = {}});
+    if (facts.own_of_nccl || !facts.wanted) continue;
+    const auto [name, added] = names.try_emplace(range.text_id);
+    if (added) name->second = trace.strings.index(slice_name(text_of(range)));
+    trace.slices.push_back({range.start_ns, range.end_ns, name->second, range.thread, SliceKind::user_annotation, facts.sequence});
   }
   for (const auto& [number, step] : steps) trace.steps.push_back(step);
   mark_autograd_threads(process);
   repeat_backward(process);
-  std::sort(trace.slices.begin(), trace.slices.end(), [](const CpuSlice& a, const CpuSlice& b) {
+  const auto before = [](const CpuSlice& a, const CpuSlice& b) {
     return std::tuple(a.thread, a.start_ns, -a.end_ns) < std::tuple(b.thread, b.start_ns, -b.end_ns);
-  });
+  };
+  if (!std::is_sorted(trace.slices.begin(), trace.slices.end(), before))
+    std::sort(trace.slices.begin(), trace.slices.end(), before);
 }
 
 void NsysBuild::settle_shapes(RankTrace& trace) const {
@@ -292,9 +326,14 @@ void NsysBuild::repeat_backward(Process& process) {
   for (const Launch& launch : process.launches) launches.emplace_back(launch.start_ns, launch.thread);
   std::sort(launches.begin(), launches.end());
   std::vector<CpuSlice> added;
+  enum class Asked : std::uint8_t { no, backward, other };
+  std::vector<Asked> asked(trace.strings.size(), Asked::no);  // by name
   for (const CpuSlice& slice : trace.slices) {
     if (slice.kind == SliceKind::other || slice.kind == SliceKind::runtime) continue;
-    if (options_.classifier->slice_rule(trace.strings.text(slice.name)) != "backward") continue;
+    Asked& answer = asked[slice.name];
+    if (answer == Asked::no)
+      answer = options_.classifier->slice_rule(trace.strings.text(slice.name)) == "backward" ? Asked::backward : Asked::other;
+    if (answer == Asked::other) continue;
     std::set<std::uint32_t> threads;
     for (auto at = std::lower_bound(launches.begin(), launches.end(), std::pair(slice.start_ns, std::uint32_t{0}));
          at != launches.end() && at->first < slice.end_ns; ++at)

@@ -123,6 +123,14 @@ class NsysBuild {
   struct Seat {
     std::int32_t place = -1, size = -1;
   };
+  /// What the text of a range says, worked out once for each text.
+  struct TextFacts {
+    std::int64_t step = -1;
+    std::int32_t sequence = -1, rank = -1, world = -1;
+    bool sits_down = false;   // names a place in a communicator
+    bool own_of_nccl = false;
+    bool wanted = false;
+  };
   struct Process {
     RankTrace trace;
     std::int32_t lowest_device = 0;
@@ -141,6 +149,8 @@ class NsysBuild {
   Process& process(std::uint64_t key);
   std::uint32_t thread(Process& process, std::uint64_t global_tid);
   std::string_view text_of(const Range& range) const;
+  const TextFacts& facts_of(const Range& range);
+  std::uint32_t index_of_text(std::string_view raw);
   void decode_payload(const NsysRangeRow& row, Range& range);
   void resolve_names(Process& process);
   static void sum_memory(RankTrace& trace);
@@ -175,6 +185,12 @@ class NsysBuild {
   std::set<std::int64_t> synchronising_;  // ids of calls that wait for the GPU
   bool late_strings_ = false;
   StringTable texts_;                 // texts written into rows themselves, copies and sets
+  struct RecentText {
+    std::string raw;
+    std::uint32_t index = 0;
+  };
+  std::vector<RecentText> recent_texts_;  // by a hash of a few bytes; looked at first
+  std::unordered_map<std::int64_t, TextFacts> facts_;  // by Range::text_id, when all strings are known
   std::vector<NsysPayloadField> payload_fields_;
   std::vector<std::pair<std::uint64_t, std::int64_t>> thread_names_, mpi_ranks_;
   struct Sample {
