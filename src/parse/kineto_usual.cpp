@@ -29,7 +29,7 @@ std::uint64_t word_at(const char* at) {
 /// From behind the duration to behind the opening brace of the arguments, the External id and the space there.
 bool take_arguments_begin(const char*& at, const char* end, UsualEvent& event) {
   if (!take(at, end, ",\n    \"args\": {")) return false;
-  event.arguments = {at - 1, static_cast<std::size_t>(end - at)};
+  event.arguments = {at - 1, static_cast<std::size_t>(end - at) + 1};
   at = skip_space(at, end);
   if (!std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(external_key)) return true;
   at += external_key.size();
