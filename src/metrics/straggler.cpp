@@ -154,9 +154,14 @@ struct Straggler {
   static double compare_within_stages(std::vector<OfRank>& ranks) {
     std::map<std::int32_t, std::vector<double>> stages;
     for (const OfRank& rank : ranks) stages[rank.stage].push_back(rank.compute_ns);
+    struct Usual {
+      double middle, deviation;
+    };
+    std::map<std::int32_t, Usual> usual;  // once a stage: for each rank anew would cost ranks²
+    for (const auto& [stage, peers] : stages) usual[stage] = {median(peers), median_absolute_deviation(peers)};
     for (OfRank& rank : ranks) {
       const std::vector<double>& peers = stages[rank.stage];
-      const double middle = median(peers), deviation = median_absolute_deviation(peers);
+      const auto [middle, deviation] = usual[rank.stage];
       rank.ratio_to_median = ratio(rank.compute_ns, middle);
       rank.robust_z = ratio(0.6745 * (rank.compute_ns - middle), deviation);
       rank.judged = peers.size() >= 3;

@@ -19,6 +19,18 @@ struct StepTransfer {
   std::int64_t count = 0;
 };
 
+double mean_ns(const Transfer& row) {
+  return ratio(static_cast<double>(row.transfer_ns), static_cast<double>(row.count));
+}
+
+/// Of at least two sorted values, one of which is `own`.
+double median_of_others(const std::vector<double>& sorted, double own) {
+  const auto at = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), own) - sorted.begin());
+  const auto other = [&](std::size_t i) { return sorted[i < at ? i : i + 1]; };
+  const std::size_t count = sorted.size() - 1, below = (count - 1) / 2, above = count / 2;
+  return below == above ? other(below) : other(below) + 0.5 * (other(above) - other(below));
+}
+
 std::map<Link, std::map<StepId, StepTransfer>> by_link(std::span<const Transfer> transfers) {
   using Shape = std::tuple<StepId, bool, Dimension, CollectiveOp, LinkClass, std::int32_t, std::int64_t>;
   std::map<Shape, std::map<Link, Transfer>> like;
@@ -28,17 +40,18 @@ std::map<Link, std::map<StepId, StepTransfer>> by_link(std::span<const Transfer>
     if (!added) at->second.combine(row);
   }
   std::map<Link, std::map<StepId, StepTransfer>> out;
-  for (const auto& [shape, links] : like)
+  for (const auto& [shape, links] : like) {
+    if (links.size() < 2) continue;
+    std::vector<double> means_ns;  // sorted once: a search among the others for each link would cost links²
+    for (const auto& [link, row] : links) means_ns.push_back(mean_ns(row));
+    std::sort(means_ns.begin(), means_ns.end());
     for (const auto& [link, row] : links) {
-      std::vector<double> others;
-      for (const auto& [other, that] : links)
-        if (other != link) others.push_back(ratio(static_cast<double>(that.transfer_ns), static_cast<double>(that.count)));
-      if (others.empty()) continue;
       StepTransfer& step = out[link][std::get<0>(shape)];
       step.actual_ns += static_cast<double>(row.transfer_ns);
-      step.usual_ns += median(others) * static_cast<double>(row.count);
+      step.usual_ns += median_of_others(means_ns, mean_ns(row)) * static_cast<double>(row.count);
       step.count += row.count;
     }
+  }
   return out;
 }
 
