@@ -65,12 +65,14 @@ Fit take_lines(const char* window, std::size_t& position, std::size_t to, bool l
 
 bool between_objects(const SplitState& state) { return state.depth == 0 && !state.in_string && !state.after_string; }
 
-/// Where the border of the next event may begin, if `at` is in one: only behind an event, or behind space and commas.
-std::size_t border_begin(const char* window, std::size_t gap, std::size_t at) {
+/// Back to where the border of the next event may begin, if `at` is in one; `state` is then what it was there.
+std::size_t border_begin(const char* window, std::size_t gap, std::size_t at, SplitState& state) {
   const std::size_t lowest = std::max(gap, at - std::min(at, line_gap_bytes));
-  while (at > lowest && (window[at - 1] == ',' || window[at - 1] == '\n' || window[at - 1] == ' ') &&
-         (at - 1 == gap || is_split_separator(window[at - 2])))
-    --at;
+  while (at > lowest && (window[at - 1] == ',' || window[at - 1] == '\n' || window[at - 1] == ' ')) --at;
+  state = {};
+  if (at == gap) return at;
+  state.after_separator = is_split_separator(window[at - 1]);
+  state.after_string = window[at - 1] == '"';
   return at;
 }
 
@@ -146,10 +148,7 @@ SplitResult split_lines(const char* window, std::size_t from, std::size_t to, bo
     position = next.position;
     result.stop = next.stop;
     if (next.stop != SplitStop::end) return result;
-    if (between_objects(state) && !(last && position == to)) {
-      position = border_begin(window, slow.gap, position);
-      if (position == slow.gap) state = {};
-    }
+    if (between_objects(state) && !(last && position == to)) position = border_begin(window, slow.gap, position, state);
     if (slow_end == to) return result;
   }
 }

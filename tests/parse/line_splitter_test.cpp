@@ -58,6 +58,19 @@ TEST(LineSplitter, SeesAQuoteTooManyAndTheEndOfTheList) {
   }
 }
 
+TEST(LineSplitter, ABorderBehindAnythingIsSeenInAnyPiece) {
+  const std::string damaged = lines(R"("ph": "X", "name": "a"b"c")");
+  const std::string good = lines(R"("ph": "X", "name": ")" + std::string(100, 'k') + '"');
+  for (const std::string& gap : {std::string("null,"), std::string(70, '\xff') + ',', std::string(61, ' ') + "null ,"}) {
+    const std::string text = good + gap + damaged + good + good + std::string(200, ' ');
+    const Split expected = split(split_lines, text, SplitLevel::scalar, text.size(), 4096);
+    EXPECT_EQ(expected.spans.size(), 4U);
+    for (const SplitLevel level : levels())
+      for (std::size_t piece = 1; piece < 200; ++piece)
+        ASSERT_EQ(split(split_lines, text, level, piece, 4096).spans, expected.spans) << gap << piece;
+  }
+}
+
 TEST(LineSplitter, ADamagedEventWhoseQuotesAndBracesPairOffIsTakenAsItStands) {
   const std::string good = lines(R"("ph": "X", "name": ")" + std::string(200, 'k') + '"');
   const std::string damaged = lines(R"("ph": "X", "name": "a"b"c")");
