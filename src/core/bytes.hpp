@@ -40,7 +40,8 @@ class ByteWriter {
   std::size_t size() const { return bytes_.size(); }
 
  private:
-  void raw(const void* from, std::size_t count) {
+  // Inlined into a caller that knows the count, GCC 12 sees overflows of the vector that can not be.
+  [[gnu::noinline]] void raw(const void* from, std::size_t count) {
     if (count == 0) return;
     const auto* at = static_cast<const std::byte*>(from);
     bytes_.insert(bytes_.end(), at, at + count);
