@@ -207,7 +207,9 @@ int main(int argc, char** argv) {
     catch_signals(launch);  // a batch system may send its warning while MPI starts
     const Comm comm(argc, argv, launch.alone ? MpiStart::alone : MpiStart::needed);
     catch_signals(launch);  // MPI may have brought handlers of its own
-    return exit_status(serve(request, refused, launch, comm));
+    const ExitCode code = serve(request, refused, launch, comm);
+    says_why = false;  // a launcher that ends the others because one of them was first to leave is no news
+    return exit_status(code);
   } catch (const std::exception& error) {  // MPI would not start
     complain(error.what());
     return exit_status(ExitCode::runtime_failure);

@@ -57,7 +57,9 @@ const NsysBuild::TextFacts& NsysBuild::facts_of(const Range& range) {
   facts.sequence = sequence_in_range(text);
   // NCCL's own calls are read by add_collectives(); as annotations they would look like repeated parts of a model.
   facts.own_of_nccl = text.starts_with("nccl") && !text.starts_with("nccl:");
-  facts.wanted = facts.step >= 0 || options_.wants.annotations || options_.classifier->keeps_slice(text);
+  // A survey asks for ranks and communicators only and brings no classifier.
+  const bool kept = options_.classifier != nullptr && options_.classifier->keeps_slice(text);
+  facts.wanted = facts.step >= 0 || options_.wants.annotations || kept;
   return facts;
 }
 

@@ -45,11 +45,18 @@ class Page {
   };
 
   std::string left_out(std::size_t from) const {
-    std::string names;
-    for (std::size_t i = from; i < lines_.size(); ++i)
-      if (const std::string& name = lines_[i].metric; !name.empty() && (i == from || name != lines_[i - 1].metric))
-        names += (names.empty() ? "" : ", ") + name;
-    return std::to_string(lines_.size() - from) + " more lines (--metric NAME): " + names;
+    constexpr std::size_t room = page_columns - std::string_view(" and 99 more").size();
+    std::string line = std::to_string(lines_.size() - from) + " more lines (--metric NAME)";
+    std::size_t named = 0, unnamed = 0;
+    for (std::size_t i = from; i < lines_.size(); ++i) {
+      const std::string& name = lines_[i].metric;
+      if (name.empty() || (i > from && name == lines_[i - 1].metric)) continue;
+      if (unnamed > 0 || line.size() + name.size() + 2 > room)
+        ++unnamed;
+      else
+        line += (named++ == 0 ? ": " : ", ") + name;
+    }
+    return unnamed == 0 ? line : line + " and " + std::to_string(unnamed) + " more";
   }
 
   std::vector<Line> lines_;
