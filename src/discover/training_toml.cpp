@@ -10,7 +10,8 @@ namespace {
 constexpr std::string_view source = "toml";
 
 std::optional<std::int64_t> integer(const toml::table& root, std::string_view path) {
-  return root.at_path(path).value<std::int64_t>();
+  // Exact: a number with a point may be too large to become a whole one.
+  return root.at_path(path).value_exact<std::int64_t>();
 }
 
 std::optional<std::int64_t> positive(const toml::table& root, std::string_view path) {

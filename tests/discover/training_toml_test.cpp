@@ -76,6 +76,11 @@ TEST(TrainingToml, WrongTypesAreAbsent) {
   EXPECT_FALSE(toml("[training]\nseq_len = \"long\"\nlocal_batch_size = [1]\n").workload.seq_len);
 }
 
+TEST(TrainingToml, NumbersThatAreNotWholeAreAbsent) {
+  EXPECT_FALSE(toml("[training]\nseq_len = 8e192\n").workload.seq_len);
+  EXPECT_FALSE(toml("[training]\nseq_len = 4.5\n").workload.seq_len);
+}
+
 TEST(TrainingToml, BrokenFileNamesTheLine) {
   std::string why;
   EXPECT_FALSE(read_training_toml("[training]\nsteps = = 3\n", why));
