@@ -280,10 +280,7 @@ void KinetoBuilder::add_cpu(const EventText& event, std::int64_t start_ns, std::
       add_slice(SliceKind::cpu_op, event, start_ns, dur_ns);
     else
       add_repeated(event, start_ns, dur_ns);  // or it came for what it carries
-    if (name.starts_with(engine)) {
-      filter_.want_sequence_numbers();
-      add_node(thread(event), start_ns, start_ns + dur_ns, name.substr(engine.size()));
-    }
+    if (name.starts_with(engine)) add_node(thread(event), start_ns, start_ns + dur_ns, name.substr(engine.size()));
   }
   if (event.category == Category::python_function) add_slice(SliceKind::python_function, event, start_ns, dur_ns);
 }

@@ -8,11 +8,13 @@
 namespace ccl {
 namespace {
 
-constexpr std::size_t events_in_parcel = std::size_t{1} << 16;
+constexpr std::size_t events_in_parcel = std::size_t{1} << 13;  // 650 KB, which stay in the cache of both ends
 
 template <class T>
 void append(Column<T>& to, const std::vector<T>& rows) {
-  for (const T& row : rows) to.push_back(row);
+  const std::size_t before = to.size();
+  to.resize(before + rows.size());
+  std::copy(rows.begin(), rows.end(), to.begin() + before);
 }
 
 template <class T>
@@ -40,6 +42,7 @@ void pack(const StringTable& strings, ByteWriter& out) {
 
 void KinetoBuilder::add_node(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns,
                              std::string_view function) {
+  filter_.want_sequence_numbers();
   if (builds_ == BuildsPart::later)
     return operators_.push_back({start_ns, end_ns, trace_.slices.size(), thread, raw_names_.index(function), -1, true});
   Node& node = nodes_[thread];

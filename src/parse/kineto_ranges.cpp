@@ -1,7 +1,8 @@
-// One plain Kineto file read by several readers, each a range of its bytes. A border is a guess where an event starts;
-// it counts only if the scan of the range before arrives there behind a whole event of the list, which is exactly
-// where a scan of the whole file would be. Where that is not so, or a part holds what can not be put together, the
-// first reader reads the whole file: the trace is the same in any case.
+// One plain Kineto file read by several readers: its bytes are cut into ranges, which are dealt round. The first reader
+// reads its own and joins those of the others to them in the order of the file, while the others read on. A border is a
+// guess where an event starts; it counts only if the scan of the range before arrives there behind a whole event of the
+// list, which is exactly where a scan of the whole file would be. Where that is not so, or a part holds what can not be
+// put together, the first reader reads the whole file: the trace is the same in any case.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -49,27 +50,54 @@ std::int64_t border_near(int fd, std::int64_t offset, std::int64_t file_bytes) {
   return file_bytes;
 }
 
-/// The range of a part; nothing if the file is not to be read in parts. Each reader finds the borders of its own part,
-/// the same ones as its neighbours.
-std::optional<FileRange> range_of(const TraceFile& file, FilePart part) {
-  const int fd = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
-  std::optional<FileRange> range;
-  if (opens_with_brace(fd)) {
-    const auto border = [&](int number) {
-      if (number == 0) return std::int64_t{0};
-      if (number == part.count) return file.bytes;
-      return border_near(fd, file.bytes / part.count * number, file.bytes);
-    };
-    range = FileRange{border(part.number), border(part.number + 1)};
+/// Where a file is to be cut: into rounds of one range for each reader, so that all of them meet the same mix of events.
+class FileCut {
+ public:
+  FileCut(const TraceFile& file, int readers, std::int64_t range_bytes)
+      : file_(file), readers_(readers),
+        rounds_(static_cast<int>(std::clamp<std::int64_t>(file.bytes / range_bytes / readers, 1, most_rounds))) {}
+
+  int ranges_count() const { return rounds_ * readers_; }
+  int reader_of(int number) const { return number % readers_; }
+
+  /// Nothing if the file is not to be read in parts. Each reader finds the borders of its own ranges, the same ones as its
+  /// neighbours.
+  std::optional<FileRange> range(int number) const {
+    const int fd = ::open(file_.path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return std::nullopt;
+    std::optional<FileRange> range;
+    if (opens_with_brace(fd)) range = FileRange{border(fd, number), border(fd, number + 1)};
+    ::close(fd);
+    // A guess from further on can fall before the one in front of it: then at least one of them is wrong.
+    if (range.has_value() && range->begin > range->end) return std::nullopt;
+    return range;
   }
-  ::close(fd);
-  return range;
-}
+
+ private:
+  std::int64_t border(int fd, int number) const {
+    if (number == 0) return 0;
+    if (number == ranges_count()) return file_.bytes;
+    const std::int64_t round_bytes = file_.bytes / rounds_;
+    return border_near(fd, round_bytes * (number / readers_) + offset_in_round(round_bytes, number % readers_), file_.bytes);
+  }
+  // The first reader's ranges are smaller: it also joins those of the others, at about a tenth of what reading costs them.
+  std::int64_t offset_in_round(std::int64_t round_bytes, int reader) const {
+    constexpr double joining = 0.1, smallest_share = 0.02;
+    if (reader == 0) return 0;
+    const double of_others = 1.0 / (readers_ - 1);
+    const double first = std::max(smallest_share, (of_others - joining) / (1 - joining + of_others));
+    return static_cast<std::int64_t>(static_cast<double>(round_bytes) * (first + (1 - first) * of_others * (reader - 1)));
+  }
+
+  static constexpr std::int64_t most_rounds = 1 << 16;
+  const TraceFile& file_;
+  int readers_, rounds_;
+};
 
 /// The first parcel of a part.
 struct PartTold {
   bool usable = false, reaches_end = false;  // of the file
+  bool is_last = true;                       // that comes from this reader
   std::uint64_t parcels_count = 0;           // that follow
   ScanOutcome scan;
   std::vector<TraceHeader::Said> header;
@@ -80,6 +108,7 @@ Bytes pack(const PartTold& part) {
   ByteWriter out;
   out.value(part.usable);
   out.value(part.reaches_end);
+  out.value(part.is_last);
   out.value(part.parcels_count);
   out.value(part.scan.text_bytes);
   out.value(part.scan.cut);
@@ -95,13 +124,14 @@ Bytes pack(const PartTold& part) {
   return out.take();
 }
 
-/// What broke down on its way is empty.
+/// What broke down on its way is empty, and nothing comes behind it.
 PartTold unpack(const Bytes& bytes) {
   PartTold part;
   if (bytes.empty()) return part;
   ByteReader in(bytes);
   part.usable = in.value<bool>();
   part.reaches_end = in.value<bool>();
+  part.is_last = in.value<bool>();
   part.parcels_count = in.value<std::uint64_t>();
   part.scan.text_bytes = in.value<std::int64_t>();
   part.scan.cut = in.value<bool>();
@@ -117,29 +147,34 @@ PartTold unpack(const Bytes& bytes) {
   return part;
 }
 
-/// Takes the parts in order. What is left when it goes is taken all the same: the others wait until it is.
+/// Takes the parts of each reader in order. What is left when it goes is taken all the same: the others wait until it is.
 class IncomingParts {
  public:
-  IncomingParts(PartExchange& parts, int count) : parts_(parts), count_(count) {}
+  IncomingParts(PartExchange& parts, int readers) : parts_(parts), over_(static_cast<std::size_t>(readers)) {}
   IncomingParts(const IncomingParts&) = delete;
   IncomingParts& operator=(const IncomingParts&) = delete;
   ~IncomingParts() {
     try {
       finish_part();
-      while (number_ + 1 < count_) next(), finish_part();
+      for (std::size_t reader = 1; reader < over_.size(); ++reader)
+        while (!over_[reader]) next_of(static_cast<int>(reader)), finish_part();
     } catch (const FatalError&) {
       // The connection is gone, and with it who waits.
     }
   }
-  PartTold next() {
+  PartTold next_of(int reader) {
     finish_part();
-    PartTold part = unpack(parts_.take(++number_));
+    const auto of_reader = static_cast<std::size_t>(reader);
+    if (over_[of_reader]) return {};
+    PartTold part = unpack(parts_.take(reader));
+    reader_ = reader;
     left_ = part.parcels_count;
+    over_[of_reader] = part.is_last;
     return part;
   }
   Bytes parcel() {
     --left_;
-    return parts_.take(number_);
+    return parts_.take(reader_);
   }
 
  private:
@@ -147,10 +182,32 @@ class IncomingParts {
     while (left_ > 0) parcel();
   }
   PartExchange& parts_;
-  int count_;
-  int number_ = 0;
+  std::vector<bool> over_;  // by reader
+  int reader_ = 0;
   std::uint64_t left_ = 0;
 };
+
+void add_outcome(const ScanOutcome& part, ScanOutcome& all) {
+  all.text_bytes += part.text_bytes;
+  all.cut = part.cut;
+  for (const DamagedRange& damage : part.damage) add_damaged_range(damage, all.damage);
+}
+
+/// Joins what came to what the builder has; false if it does not fit.
+bool absorb(const PartTold& part, IncomingParts& incoming, KinetoBuilder& builder, TraceHeader& header) {
+  if (!part.usable) return false;
+  ByteReader tables(part.tables);
+  builder.absorb_tables(tables);
+  for (std::uint64_t i = 0; i < part.parcels_count; ++i) {
+    const Bytes parcel = incoming.parcel();
+    if (parcel.empty()) return false;
+    ByteReader events(parcel);
+    builder.absorb_events(events);
+  }
+  for (const TraceHeader::Said& said : part.header)
+    read_header_value(said.key, JsonValue{said.type, said.text}, header);
+  return true;
+}
 
 }  // namespace
 
@@ -172,27 +229,35 @@ ScanOutcome KinetoReader::scan_range(const TraceFile& file, FileRange range, con
   return scan(*source, scan_of, last ? ScanEnd::of_file : ScanEnd::of_range, progress);
 }
 
-void KinetoReader::give_part(const TraceFile& file, const ReadOptions& options, Progress& progress) {
-  std::size_t given = 0;
-  PartTold part;
+void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options, Progress& progress) {
+  const FileCut cut(file, options.part.count, range_bytes_);
+  std::uint64_t owed = 0;  // parcels that were announced
+  bool last_told = false;
   try {
-    KinetoBuilder builder(options, memory_, BuildsPart::later);
-    const std::optional<FileRange> range = range_of(file, options.part);
-    if (range.has_value()) {
-      TraceHeader header;
-      header.keeps_said = true;
-      // Nothing of the file is left for a part that begins where it ends.
-      if (range->begin < file.bytes) part.scan = scan_range(file, *range, options, builder, header, progress);
-      part.reaches_end = range->end == file.bytes;
-      part.usable = (part.scan.status == SourceStatus::end || range->begin >= file.bytes) && builder.can_be_a_part();
-      part.header = std::move(header.said);
-      if (part.usable) part.tables = builder.pack_tables(), part.parcels_count = builder.parcels_count();
+    for (int number = options.part.number; !last_told; number += options.part.count) {
+      PartTold part;
+      KinetoBuilder builder(options, memory_, BuildsPart::later);
+      const std::optional<FileRange> range = cut.range(number);
+      if (range.has_value()) {
+        TraceHeader header;
+        header.keeps_said = true;
+        // Nothing of the file is left for a part that begins where it ends.
+        if (range->begin < file.bytes) part.scan = scan_range(file, *range, options, builder, header, progress);
+        part.reaches_end = range->end == file.bytes;
+        part.usable = (part.scan.status == SourceStatus::end || range->begin >= file.bytes) && builder.can_be_a_part();
+        part.header = std::move(header.said);
+        if (part.usable) part.tables = builder.pack_tables(), part.parcels_count = builder.parcels_count();
+      }
+      part.is_last = !part.usable || number + options.part.count >= cut.ranges_count();
+      Bytes first = pack(part);
+      owed = part.parcels_count;
+      last_told = part.is_last;
+      options.parts->give(std::move(first));
+      for (std::size_t parcel = 0; owed > 0; ++parcel, --owed) options.parts->give(builder.pack_events(parcel));
     }
-    options.parts->give(pack(part));
-    for (; given < part.parcels_count; ++given) options.parts->give(builder.pack_events(given));
   } catch (const std::bad_alloc&) {
-    if (given == 0 && part.parcels_count == 0) options.parts->give({});
-    for (; given < part.parcels_count; ++given) options.parts->give({});
+    for (; owed > 0; --owed) options.parts->give({});
+    if (!last_told) options.parts->give({});
     throw;
   }
 }
@@ -200,31 +265,29 @@ void KinetoReader::give_part(const TraceFile& file, const ReadOptions& options, 
 std::optional<ScanOutcome> KinetoReader::take_parts(const TraceFile& file, const ReadOptions& options,
                                                     KinetoBuilder& builder, TraceHeader& header, Progress& progress) {
   IncomingParts incoming(*options.parts, options.part.count);
-  const std::optional<FileRange> range = range_of(file, options.part);
-  if (!range.has_value()) return std::nullopt;
-  ScanOutcome all = scan_range(file, *range, options, builder, header, progress);
-  if (all.stopped) return all;
-  bool at_file_end = range->end == file.bytes;
-  if (all.status != SourceStatus::end || !builder.can_be_a_part() || (!at_file_end && !all.ends_at_event))
-    return std::nullopt;
-  for (int number = 1; number < options.part.count && !at_file_end; ++number) {
-    const PartTold part = incoming.next();
-    if (!part.usable) return std::nullopt;
-    ByteReader tables(part.tables);
-    builder.absorb_tables(tables);
-    for (std::uint64_t i = 0; i < part.parcels_count; ++i) {
-      const Bytes parcel = incoming.parcel();
-      if (parcel.empty()) return std::nullopt;
-      ByteReader events(parcel);
-      builder.absorb_events(events);
+  const FileCut cut(file, options.part.count, range_bytes_);
+  ScanOutcome all;
+  bool at_file_end = false;
+  for (int number = 0; number < cut.ranges_count() && !at_file_end; ++number) {
+    ScanOutcome found;
+    if (const int reader = cut.reader_of(number); reader > 0) {
+      const PartTold part = incoming.next_of(reader);
+      if (!absorb(part, incoming, builder, header)) return std::nullopt;
+      found = part.scan;
+      at_file_end = part.reaches_end;
+    } else {
+      const std::optional<FileRange> range = cut.range(number);
+      if (!range.has_value()) return std::nullopt;
+      found = scan_range(file, *range, options, builder, header, progress);
+      if (found.stopped) return found;
+      if (found.status != SourceStatus::end || !builder.can_be_a_part()) return std::nullopt;
+      at_file_end = range->end == file.bytes;
     }
-    for (const TraceHeader::Said& said : part.header)
-      read_header_value(said.key, JsonValue{said.type, said.text}, header);
-    all.text_bytes += part.scan.text_bytes;
-    all.cut = part.scan.cut;
-    for (const DamagedRange& damage : part.scan.damage) add_damaged_range(damage, all.damage);
-    at_file_end = part.reaches_end;
-    if (!at_file_end && !part.scan.ends_at_event) return std::nullopt;
+    if (!at_file_end && !found.ends_at_event) return std::nullopt;
+    if (number == 0)
+      all = std::move(found);
+    else
+      add_outcome(found, all);
   }
   return all;
 }

@@ -95,7 +95,7 @@ ScanOutcome KinetoReader::scan_file(const TraceFile& file, const ReadOptions& op
 void KinetoReader::read(const TraceFile& file, const ReadOptions& options, Problems& problems, Progress& progress,
                         const TraceSink& sink) {
   const bool in_parts = options.part.count > 1 && options.parts != nullptr;
-  if (in_parts && options.part.number > 0) return give_part(file, options, progress);
+  if (in_parts && options.part.number > 0) return give_parts(file, options, progress);
   TraceHeader header;
   std::optional<KinetoBuilder> builder(std::in_place, options, memory_);
   std::optional<ScanOutcome> found;

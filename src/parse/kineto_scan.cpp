@@ -49,11 +49,12 @@ void KinetoScan::start_at_event(std::int64_t file_offset) {
 }
 
 bool KinetoScan::ends_at_event(std::string_view window) {
+  const std::int64_t lost_before = builder_.trace().lost_events_count;  // what seems damaged may only go on behind it
   window_ = window;
   at_end_ = true;
   scan();
   return place_ == Place::events && behind_list_ == Place::root && !dropping_ && split_.depth == 0 &&
-         !split_.in_string && kept_ == window_.size();
+         !split_.in_string && kept_ == window_.size() && builder_.trace().lost_events_count == lost_before;
 }
 
 void KinetoScan::scan() {

@@ -90,7 +90,7 @@ struct InParts {
   bool all_taken = false;
 };
 
-InParts read_in_parts(const std::string& text, int count) {
+InParts read_in_parts(const std::string& text, int count, std::int64_t range_bytes = KinetoReader::default_range_bytes) {
   const ScratchFile scratch(text);
   TraceFile file;
   file.path = scratch.path();
@@ -107,7 +107,7 @@ InParts read_in_parts(const std::string& text, int count) {
   InParts out;
   for (int part = count - 1; part >= 0; --part) {
     Problems problems;
-    KinetoReader reader;
+    KinetoReader reader(KinetoReader::default_limit_bytes, InflateBackend::best, best_split_level(), range_bytes);
     options.part = {part, count};
     parcels.number = part;
     reader.read(file, options, problems, progress, [&](const RankTrace& trace) {
@@ -168,17 +168,19 @@ const std::string header = R"("distributedInfo": {"backend": "nccl", "rank": 2, 
 
 void expect_same_in_parts(const std::string& text, const std::string& what) {
   const std::string whole = read_whole(text);
-  for (const int count : {2, 3, 5, 17}) {
-    const InParts parts = read_in_parts(text, count);
-    EXPECT_EQ(parts.trace, whole) << what << ", " << count << " parts";
-    EXPECT_TRUE(parts.all_taken) << what << ", " << count << " parts";
-  }
+  for (const int count : {2, 3, 5, 17})
+    for (const std::int64_t range_bytes : {std::int64_t{400}, std::int64_t{1000}, KinetoReader::default_range_bytes}) {
+      const InParts parts = read_in_parts(text, count, range_bytes);
+      EXPECT_EQ(parts.trace, whole) << what << ", " << count << " readers, ranges of " << range_bytes;
+      EXPECT_TRUE(parts.all_taken) << what << ", " << count << " readers, ranges of " << range_bytes;
+    }
 }
 
 TEST(KinetoRanges, PartsMakeTheTraceOfTheWholeFile) {
   const std::string text = trace_text(joined(some_events(200)), header);
   expect_same_in_parts(text, "header before the events");
   EXPECT_GE(read_in_parts(text, 3).parcels_count, 4) << "each later part came with its events";
+  EXPECT_GE(read_in_parts(text, 3, 1000).parcels_count, 40) << "readers go round";
 }
 
 TEST(KinetoRanges, AHeaderMayStandBehindTheEvents) {
