@@ -78,6 +78,7 @@ struct Communication {
       row.work = work;
       out.of<Row>().push_back(row);
       out.of<ByOp>().push_back({row.step, row.rank, row.replica, record.op, {}, work});
+      out.fold_all_when_doubled();  // as it goes: many collectives share a key
       if (!moved.known()) continue;
       BySize size;
       size.op = record.op;

@@ -3,8 +3,10 @@
 // launch call began is launch-starved; launch delay = start of the event - start of its launch call; queue depth at a
 // launch = events launched before it that have not started. Shares divide by the step period.
 // Merge: keys are disjoint. Headline: Σ starved / Σ period.
-#include "metrics/busy.hpp"
+#include "core/launch_context.hpp"
+#include "core/sort_runs.hpp"
 #include "metrics/pooled.hpp"
+#include "metrics/step_rows.hpp"
 
 namespace ccl {
 namespace {
@@ -82,19 +84,23 @@ struct CpuOverhead {
       add_queue(trace, d, found[d]);
     }
     const std::vector<ByCall> calls = synchronising_calls(trace, context);
+    const StepRows rows(trace, trace.devices.size());
     for (std::size_t s = 0; s < trace.steps.size(); ++s)
       for (std::size_t d = 0; d < found.size(); ++d) {
         const DeviceWindow& window = trace.steps[s].devices[d];
         Found& of = found[d][s];
-        if (window.gpu_start_ns == absent_ns || of.delays.empty()) continue;
+        if (window.gpu_start_ns == absent_ns || of.row.launches_count == 0) continue;
         Row row = of.row;
         row.step.step = trace.steps[s].number;
         row.device = trace.devices[d];
         row.period_ns = window.gap_ns + window.gpu_end_ns - window.gpu_start_ns;
-        row.launches_count = static_cast<std::int64_t>(of.delays.size());
-        row.queue_depth_mean = ratio(static_cast<double>(of.depth_sum), static_cast<double>(of.delays.size()));
-        row.delay_p50_ns = percentile(of.delays, 50);
-        row.delay_p95_ns = percentile(std::move(of.delays), 95);
+        row.queue_depth_mean = ratio(static_cast<double>(of.depth_sum), static_cast<double>(row.launches_count));
+        std::vector<double> delays;
+        for (const std::uint32_t i : rows.of(s, d))
+          if (trace.events.launch_ns[i] != absent_ns)
+            delays.push_back(static_cast<double>(trace.events.start_ns[i] - trace.events.launch_ns[i]));
+        row.delay_p50_ns = percentile(delays, 50);
+        row.delay_p95_ns = percentile(std::move(delays), 95);
         if (d == 0 && trace.steps[s].source == StepSource::marker) {
           row.sync_calls_count = row.sync_ns = 0;
           for (const ByCall& call : calls)
@@ -148,7 +154,6 @@ struct CpuOverhead {
  private:
   struct Found {
     Row row;
-    std::vector<double> delays;
     std::int64_t depth_sum = 0;
   };
 
@@ -178,25 +183,23 @@ struct CpuOverhead {
   // What started before a launch was launched before it: the queue is the launches so far minus the starts so far.
   static void add_queue(const RankTrace& trace, std::size_t device, std::vector<Found>& steps) {
     const EventTable& events = trace.events;
-    std::vector<std::uint32_t> by_start, by_launch;
-    for (std::size_t i = 0; i < events.size(); ++i)
-      if (events.launch_ns[i] != absent_ns && on_device(trace, i, device))
-        by_start.push_back(static_cast<std::uint32_t>(i));
-    by_launch = by_start;
-    std::sort(by_launch.begin(), by_launch.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const auto waits = [&](std::size_t i) { return events.launch_ns[i] != absent_ns && on_device(trace, i, device); };
+    std::vector<std::uint32_t> by_launch = launched_events(trace);
+    std::erase_if(by_launch, [&](std::uint32_t i) { return !on_device(trace, i, device); });
+    sort_runs(by_launch, [&](std::uint32_t a, std::uint32_t b) {
       return std::tuple(events.launch_ns[a], a) < std::tuple(events.launch_ns[b], b);
     });
-    std::size_t started = 0;
+    std::size_t started = 0, next = 0;
     for (std::size_t launched = 0; launched < by_launch.size(); ++launched) {
       const std::uint32_t i = by_launch[launched];
-      while (started < by_start.size() && events.start_ns[by_start[started]] <= events.launch_ns[i]) ++started;
+      for (; next < events.size() && events.start_ns[next] <= events.launch_ns[i]; ++next) started += waits(next) ? 1 : 0;
       if (events.step[i] < 0) continue;
       Found& of = steps[static_cast<std::size_t>(events.step[i])];
       const auto depth = static_cast<std::int64_t>(launched - std::min(started, launched));
       of.depth_sum += depth;
       of.row.queue_depth_max = std::max(of.row.queue_depth_max, depth);
       if (depth == 0) ++of.row.empty_queue_count;
-      of.delays.push_back(static_cast<double>(events.start_ns[i] - events.launch_ns[i]));
+      ++of.row.launches_count;
     }
   }
 

@@ -178,6 +178,7 @@ struct Efficiency {
   static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
     for (const RankSegments& segments : rank.segments) {
       Intervals compute;  // on the corrected clock, which keeps the order
+      compute.reserve(segments.compute.size());
       for (const Interval& busy : segments.compute)
         append_merged(compute, {corrected(context, rank.entry, busy.start_ns), corrected(context, rank.entry, busy.end_ns)});
       for (const Step& step : rank.entry.facts.steps) {

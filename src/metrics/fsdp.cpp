@@ -38,12 +38,11 @@ struct Fsdp {
     if (!slices.any) return;
     Collected all(trace);
     all.add_events(launches, slices);
-    std::vector<const Intervals*> compute;
-    for (const Device& device : all.by_device) compute.push_back(&device.compute);
-    const auto gathers = fsdp_gathers(trace, launches, slices, context.views->phases(), all.device_of_lane, compute);
+    const BusyTrace& busy = context.views->busy();
+    const auto gathers = fsdp_gathers(trace, launches, slices, context.views->phases(), all.device_of_lane, busy);
     all.add_gathers(gathers);
     all.add_slices(slices);
-    all.write(context, out);
+    all.write(context, busy, out);
   }
 
   static void report(const Tables& tables, const ReportContext&, Report& out) {
@@ -103,7 +102,7 @@ struct Fsdp {
 
   struct Device {
     FsdpRow row;
-    Intervals compute, communication, copies, stream_copies;
+    Intervals communication, copies, stream_copies;
   };
   struct ModuleKey {
     std::size_t at;
@@ -125,7 +124,6 @@ struct Fsdp {
         const std::size_t at = row_of(events.step[i], device_of_lane[events.lane[i]]);
         Device& device = by_device[at];
         const Interval event{events.start_ns[i], events.end_ns(i)};
-        if (events.kind[i] == EventKind::compute) append_merged(device.compute, event);
         const std::int32_t around =
             launches.find(trace, i, [&](const CpuSlice& slice) { return slices.of(slice) != FsdpOp::none; });
         if (events.kind[i] == EventKind::communication) {
@@ -197,7 +195,7 @@ struct Fsdp {
       }
     }
 
-    void write(const LocalContext& context, Tables& out) {
+    void write(const LocalContext& context, const BusyTrace& busy, Tables& out) {
       const std::size_t devices = trace.devices.size();
       for (std::size_t at = 0; at < by_device.size(); ++at) {
         Device& device = by_device[at];
@@ -208,7 +206,7 @@ struct Fsdp {
         row.step.step = step.number;
         row.device = window.device;
         row.period_ns = window.gap_ns + window.gpu_end_ns - window.gpu_start_ns;
-        const Intervals exposed = subtract(device.communication, device.compute);
+        const Intervals exposed = subtract(device.communication, busy.step(at / devices, at % devices).compute);
         row.communication_ns = length_ns(device.communication);
         row.exposed_ns = length_ns(exposed);
         row.copy_ns = length_ns(device.copies);

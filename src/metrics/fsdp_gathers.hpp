@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/intervals.hpp"
+#include "metrics/busy.hpp"
 #include "metrics/fsdp_slices.hpp"
 
 namespace ccl {
@@ -23,9 +23,9 @@ struct FsdpGather {
 /// all-reduce launched in an FSDP slice; never of another known dimension.
 bool is_fsdp_communication(const RankTrace& trace, const Collective& collective, bool in_fsdp_slice);
 
-/// compute: K by [step row × devices + device row]. device_of_lane: row in trace.devices.
+/// device_of_lane: row in trace.devices.
 std::vector<FsdpGather> fsdp_gathers(const RankTrace& trace, const LaunchContext& context, const FsdpSlices& slices,
                                      const TracePhases& phases, const std::vector<std::size_t>& device_of_lane,
-                                     const std::vector<const Intervals*>& compute);
+                                     const BusyTrace& busy);
 
 }  // namespace ccl

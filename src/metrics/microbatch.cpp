@@ -8,6 +8,7 @@
 #include "core/statistics.hpp"
 #include "metrics/busy.hpp"
 #include "metrics/microbatch_tables.hpp"
+#include "metrics/step_rows.hpp"
 #include "metrics/trace_views.hpp"
 
 namespace ccl {
@@ -56,8 +57,12 @@ struct Microbatch {
     if (!roles.known) return;
     const std::vector<std::size_t> device_of_lane = device_rows(trace);
     add_rows(trace, roles, device_of_lane, out);
-    add_parts(trace, roles, device_of_lane, out);
-    add_overlap(trace, roles, device_of_lane, out);
+    const StepRows rows(trace, trace.devices.size());
+    for (std::size_t s = 0; s < trace.steps.size(); ++s)
+      for (std::size_t d = 0; d < trace.devices.size(); ++d) {
+        add_parts(trace, roles, rows.of(s, d), d, out);
+        add_overlap(trace, roles, rows.of(s, d), {s, d}, out);
+      }
     add_evidence(trace, roles, out);
   }
 
@@ -100,25 +105,26 @@ struct Microbatch {
     }
   }
 
-  static void add_parts(const RankTrace& trace, const EventRoles& roles,
-                        const std::vector<std::size_t>& device_of_lane, Tables& out) {
+  /// rows: the events of one step and device.
+  static void add_parts(const RankTrace& trace, const EventRoles& roles, std::span<const std::uint32_t> rows,
+                        std::size_t device, Tables& out) {
     const EventTable& events = trace.events;
-    std::map<std::pair<std::int32_t, std::size_t>, Part> parts;
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      if (events.step[i] < 0 || roles.microbatch[i] < 0) continue;
-      Part& part = parts[{roles.microbatch[i], device_of_lane[events.lane[i]]}];
+    std::map<std::int32_t, Part> parts;  // by micro-batch
+    for (const std::uint32_t i : rows) {
+      if (roles.microbatch[i] < 0) continue;
+      Part& part = parts[roles.microbatch[i]];
       const Interval event{events.start_ns[i], events.end_ns(i)};
       if (is_inner_communication(roles.category[i])) append_merged(part.communication, event);
       if (events.kind[i] == EventKind::compute) append_merged(part.compute, event);
       if (roles.category[i] == Category::recompute) append_merged(part.recompute, event);
     }
-    for (const auto& [key, part] : parts) {
+    for (const auto& [number, part] : parts) {
       const Intervals both = unite(part.compute, part.communication);
       if (both.empty()) continue;
-      const MicroBatch& m = roles.microbatches[static_cast<std::size_t>(key.first)];
+      const MicroBatch& m = roles.microbatches[static_cast<std::size_t>(number)];
       MicroBatchPhaseRow row;
       row.step.step = trace.steps[static_cast<std::size_t>(m.step)].number;
-      row.device = trace.devices[key.second];
+      row.device = trace.devices[device];
       row.microbatch = m.number;
       row.chunk = m.chunk;
       row.direction = m.direction;
@@ -133,33 +139,31 @@ struct Microbatch {
     }
   }
 
-  static void add_overlap(const RankTrace& trace, const EventRoles& roles,
-                          const std::vector<std::size_t>& device_of_lane, Tables& out) {
-    const EventTable& events = trace.events;
-    const std::size_t devices = trace.devices.size();
-    std::vector<std::array<Intervals, category_count>> lists(trace.steps.size() * devices);
-    for (std::size_t i = 0; i < events.size(); ++i)
-      if (events.step[i] >= 0)
-        append_merged(lists[static_cast<std::size_t>(events.step[i]) * devices + device_of_lane[events.lane[i]]]
-                           [static_cast<std::size_t>(roles.category[i])],
-                      {events.start_ns[i], events.end_ns(i)});
-    for (std::size_t at = 0; at < lists.size(); ++at)
-      for (std::size_t c = 0; c < category_count; ++c) {
-        const Intervals& communication = lists[at][c];
-        if (communication.empty() || !is_communication(static_cast<Category>(c))) continue;
-        for (std::size_t k = 0; k < category_count; ++k) {
-          const auto kind = static_cast<Category>(k);
-          if (lists[at][k].empty() || is_communication(kind) || kind == Category::memory) continue;
-          MicroBatchOverlapRow row;
-          row.step.step = trace.steps[at / devices].number;
-          row.device = trace.devices[at % devices];
-          row.communication = static_cast<Category>(c);
-          row.compute = kind;
-          row.communication_ns = length_ns(communication);
-          row.overlap_ns = overlap_ns(communication, lists[at][k]);
-          out.of<MicroBatchOverlapRow>().push_back(row);
-        }
+  struct Place {
+    std::size_t step, device;
+  };
+  /// rows: the events of one step and device.
+  static void add_overlap(const RankTrace& trace, const EventRoles& roles, std::span<const std::uint32_t> rows,
+                          Place place, Tables& out) {
+    std::array<Intervals, category_count> lists;
+    for (const std::uint32_t i : rows)
+      append_merged(lists[static_cast<std::size_t>(roles.category[i])], {trace.events.start_ns[i], trace.events.end_ns(i)});
+    for (std::size_t c = 0; c < category_count; ++c) {
+      const Intervals& communication = lists[c];
+      if (communication.empty() || !is_communication(static_cast<Category>(c))) continue;
+      for (std::size_t k = 0; k < category_count; ++k) {
+        const auto kind = static_cast<Category>(k);
+        if (lists[k].empty() || is_communication(kind) || kind == Category::memory) continue;
+        MicroBatchOverlapRow row;
+        row.step.step = trace.steps[place.step].number;
+        row.device = trace.devices[place.device];
+        row.communication = static_cast<Category>(c);
+        row.compute = kind;
+        row.communication_ns = length_ns(communication);
+        row.overlap_ns = overlap_ns(communication, lists[k]);
+        out.of<MicroBatchOverlapRow>().push_back(row);
       }
+    }
   }
 
   static void add_evidence(const RankTrace& trace, const EventRoles& roles, Tables& out) {

@@ -55,10 +55,11 @@ class RoleFinder {
     out_.evidence.assign(count, Evidence::none);
     out_.microbatch.assign(count, -1);
     dimensions_.assign(count, Dimension::unknown);
-    collectives_.assign(count, nullptr);
+    operations_.assign(count, CollectiveOp::unknown);
     for_each_communication(trace_, [&](std::size_t event, const Collective* collective) {
       dimensions_[event] = dimension_of(trace_, collective);
-      collectives_[event] = collective;
+      // A pipeline's kernel of which nothing is known may be either.
+      operations_[event] = collective == nullptr ? CollectiveOp::send_recv : collective->op;
     });
     if (out_.known) {
       if (out_.microbatches.empty()) add_stretches();
@@ -267,15 +268,14 @@ class RoleFinder {
 
   bool is_message(std::size_t i) const {
     if (dimensions_[i] != Dimension::pp) return false;
-    const CollectiveOp op = collectives_[i] == nullptr ? CollectiveOp::send_recv : collectives_[i]->op;
+    const CollectiveOp op = operations_[i];
     return op == CollectiveOp::send || op == CollectiveOp::recv || op == CollectiveOp::send_recv;
   }
 
   /// A message of the pipeline belongs to the micro-batch it brings (the next) or takes away (the last before it); the
   /// call's name may tell of which direction: send_forward_recv_backward takes a forward's and brings a backward's.
   bool between_microbatches(std::size_t i, std::int32_t call) {
-    const CollectiveOp op = collectives_[i] == nullptr ? CollectiveOp::unknown : collectives_[i]->op;
-    const bool brings = op == CollectiveOp::recv;
+    const bool brings = operations_[i] == CollectiveOp::recv;
     const std::string_view name = call < 0 ? std::string_view() : text(call);
     const auto says = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
     const bool forward = says(brings ? "recv_forward" : "send_forward");
@@ -376,7 +376,7 @@ class RoleFinder {
   std::vector<Around> around_;    // by slice
   std::vector<CpuSlice> parts_;   // of woven micro-batches, by start; empty without such
   std::vector<Dimension> dimensions_;
-  std::vector<const Collective*> collectives_;
+  std::vector<CollectiveOp> operations_;
 };
 
 }  // namespace

@@ -94,23 +94,21 @@ StageOfEvent::StageOfEvent(const RankTrace& trace, const Classifier& classifier)
     : stages_(1), of_event_(trace.events.size()) {
   std::map<std::string, std::uint32_t, std::less<>> numbers{{"", 0}};
   std::vector<std::int64_t> by_name(trace.strings.size(), -1);
-  std::vector<std::uint32_t> of_slice;
   for (const CpuSlice& slice : trace.slices) {
     std::int64_t& number = by_name[slice.name];
-    if (number < 0) {
-      const std::string stage(classifier.stage(trace.strings.text(slice.name)));
-      const auto [at, added] = numbers.emplace(stage, static_cast<std::uint32_t>(stages_.size()));
-      if (added) stages_.push_back(stage);
-      number = at->second;
-    }
-    of_slice.push_back(static_cast<std::uint32_t>(number));
+    if (number >= 0) continue;
+    const std::string stage(classifier.stage(trace.strings.text(slice.name)));
+    const auto [at, added] = numbers.emplace(stage, static_cast<std::uint32_t>(stages_.size()));
+    if (added) stages_.push_back(stage);
+    number = at->second;
   }
+  if (!any()) return;
   const LaunchContext launches = launch_context(trace);
   for (std::size_t i = 0; i < of_event_.size(); ++i) {
-    const std::int32_t slice = launches.find(trace, i, [&](const CpuSlice& around) {
-      return of_slice[static_cast<std::size_t>(&around - trace.slices.begin())] != 0;
-    });
-    if (slice >= 0) of_event_[i] = of_slice[static_cast<std::size_t>(slice)];
+    const std::int32_t slice =
+        launches.find(trace, i, [&](const CpuSlice& around) { return by_name[around.name] != 0; });
+    if (slice >= 0)
+      of_event_[i] = static_cast<std::uint32_t>(by_name[trace.slices[static_cast<std::size_t>(slice)].name]);
   }
 }
 

@@ -90,6 +90,7 @@ struct Timeline {
     if (grid.bins.count == 0) return;
     const auto corrected = [&](const Intervals& list) {
       Intervals moved;
+      moved.reserve(list.size());
       for (const Interval& interval : list)
         append_merged(moved, {context.clock.corrected(entry.host_index, interval.start_ns),
                               context.clock.corrected(entry.host_index, interval.end_ns)});

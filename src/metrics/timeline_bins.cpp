@@ -31,11 +31,10 @@ std::vector<std::int64_t> length_per_bin(std::span<const Interval> merged, const
 
 BinnedBudget bin_budget(std::span<const Interval> communication, std::span<const Interval> compute,
                         std::span<const Interval> memory, Interval capture, const TimeBins& bins) {
-  const Intervals kernels = unite(communication, compute);
   const auto c = length_per_bin(communication, bins);
   const auto k = length_per_bin(compute, bins);
   const auto both = length_per_bin(intersect(communication, compute), bins);
-  const auto memory_only = length_per_bin(subtract(memory, kernels), bins);
+  const auto memory_only = length_per_bin(subtract(subtract(memory, communication), compute), bins);
   const auto inside = length_per_bin(std::span(&capture, 1), bins);
   BinnedBudget out;
   for (std::size_t bin = 0; bin < inside.size(); ++bin) {

@@ -212,7 +212,7 @@ struct TrainingPhases {
     if (layers.none()) return;
     const std::vector<std::size_t> device_of_lane = device_rows(trace);
     struct Sum {
-      Intervals all;
+      MergedLength all;
       std::int64_t events_count = 0, sum_ns = 0, communication_ns = 0;
     };
     std::map<std::tuple<std::int32_t, std::size_t, std::int32_t, Phase>, Sum> sums;
@@ -222,7 +222,7 @@ struct TrainingPhases {
       if (at < 0) continue;
       const std::int32_t layer = layers.of(trace.slices[static_cast<std::size_t>(at)]);
       Sum& sum = sums[{events.step[i], device_of_lane[events.lane[i]], layer, phases.by_event[i]}];
-      append_merged(sum.all, {events.start_ns[i], events.end_ns(i)});
+      sum.all.add({events.start_ns[i], events.end_ns(i)});
       ++sum.events_count;
       sum.sum_ns += events.dur_ns[i];
       if (events.kind[i] == EventKind::communication) sum.communication_ns += events.dur_ns[i];
@@ -234,7 +234,7 @@ struct TrainingPhases {
       row.layer = std::get<2>(key);
       row.phase = std::get<3>(key);
       row.events_count = sum.events_count;
-      row.union_ns = length_ns(sum.all);
+      row.union_ns = sum.all.length_ns();
       row.sum_ns = sum.sum_ns;
       row.communication_ns = sum.communication_ns;
       out.of<ByLayer>().push_back(row);
