@@ -12,29 +12,15 @@
 #include "core/bytes.hpp"
 #include "exchange/graph_order.hpp"
 #include "exchange/settle_records.hpp"
-#include "metrics/stages.hpp"
-#include "metrics/trace_views.hpp"
 #include "parse/execution_trace.hpp"
-#include "parse/finish.hpp"
 #include "parse/memory_snapshot.hpp"
 #include "parse/nsys_survey.hpp"
 #include "parse/own_files.hpp"
 #include "parse/trace_reader.hpp"
+#include "trace_use.hpp"
 
 namespace ccl {
 namespace {
-
-/// Busy times of each device by kind, merged over its streams.
-std::vector<RankSegments> segments_of(const RankTrace& trace, std::vector<BusyLists> whole) {
-  std::vector<RankSegments> all;
-  for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-    for (Intervals* list : {&whole[d].communication, &whole[d].compute, &whole[d].memory})
-      if (list->size() < list->capacity() / 4 * 3) list->shrink_to_fit();
-    all.push_back({trace.devices[d], std::move(whole[d].communication), std::move(whole[d].compute),
-                   std::move(whole[d].memory)});
-  }
-  return all;
-}
 
 /// Supplies what a Kineto trace without communication arguments lacks from the execution trace of its rank.
 class ExecutionTraces {
@@ -62,47 +48,6 @@ class ExecutionTraces {
 
   const Input& input_;
   const ReadOptions& options_;
-};
-
-/// What is done with one finished trace while its events are in memory.
-struct TraceUse {
-  const Input& input;
-  const Config& config;
-  const LocalContext& any_trace;
-  Metrics& metrics;
-  LocalResults& local;
-  std::vector<std::vector<CollectiveRecord>>& records;  // by local trace number
-  std::int32_t worker;
-  bool keep_segments, keep_records, keep_chains, keep_events, mark_windows;
-
-  void take(RankTrace& trace, std::int32_t file) const {
-    trace.file = file;
-    if (!config.input.steps.empty()) {
-      for (const Step& step : trace.steps) local.steps_seen.insert(step.number);
-      select_steps(trace, config.input.steps);
-    }
-    assign_dimensions(trace, input.workload.mesh);
-    TraceViews views(trace, any_trace.classifier);
-    LocalContext context = any_trace;
-    context.views = &views;
-    if (mark_windows) mark_work(trace, views.phases());
-    const auto number = static_cast<std::int32_t>(local.facts.size());
-    local.facts.push_back(facts_of(trace, number));
-    local.facts.back().worker = worker;
-    local.chains.push_back(keep_chains ? chain_of(trace, any_trace.strings) : std::vector<ChainOp>());
-    local.groups.push_back(trace.groups);
-    records.push_back(keep_records ? make_records(trace, number) : std::vector<CollectiveRecord>());
-    if (keep_records) add_splits(trace, local.first_record.back(), local.splits);
-    local.first_record.push_back(local.first_record.back() + records.back().size());
-    if (keep_events) {
-      const bool whole = config.window_start.empty() && config.window_end.empty();
-      local.events.push_back(event_rows(trace, views.roles(context.workload), context.strings));
-      local.windows.push_back(whole ? Interval{INT64_MIN, INT64_MAX}
-                                    : stage_window(trace, config, context.classifier).time);
-    }
-    for (const auto& metric : metrics) metric->local(trace, context);
-    local.segments.push_back(keep_segments ? segments_of(trace, views.take_whole_busy()) : std::vector<RankSegments>());
-  }
 };
 
 /// Of all traces in one list, made when their events are gone: a list that grew along would be copied again and again.

@@ -27,7 +27,7 @@ using Metrics = std::vector<std::unique_ptr<Metric>>;
 struct LocalResults {
   std::vector<RankFacts> facts;                     // by local trace number
   std::vector<std::vector<RankSegments>> segments;  // by local trace number; empty unless a metric wants them
-  std::vector<std::vector<ChainOp>> chains;         // by local trace number; empty unless a metric wants them
+  std::vector<Chain> chains;                        // by local trace number; empty unless a metric wants them
   std::vector<CollectiveRecord> records;            // of all traces, in order
   std::vector<std::size_t> first_record;            // by local trace number, and one past the end
   SplitWords splits;                                // of the all-to-alls among the records that have lists
@@ -40,8 +40,8 @@ struct LocalResults {
 };
 
 /// Reads this worker's files, largest first; every metric sees every trace once. Memory: one trace's events, plus the
-/// LocalResults (120 bytes per communication kernel, ≤ 16 per GPU event for segments). communicators: those of all
-/// exports of the run (survey_communicators).
+/// LocalResults (120 bytes per communication kernel; per GPU event ≤ 16 for segments, about 11 for chains).
+/// communicators: those of all exports of the run (survey_communicators).
 LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
                      Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,
                      Timings& timings, const Communicators& communicators = {});

@@ -1,6 +1,6 @@
 // The dependency graph of one training step over all its ranks. In: the GPU events of each rank's steps (its chain),
 // kept since parsing, with matched collectives. Out: one StepGraph per step at the worker that owns the step.
-// Moves: 72 bytes per GPU event in a step to the step's owner. Memory: 48 bytes per event of all own ranks since parsing;
+// Moves: 72 bytes per GPU event in a step to the step's owner. Memory: about 11 bytes per event of all own ranks since parsing;
 // beyond that one step per worker at a time, per event of it 144 bytes on its way and about 150 in the graph.
 // Replay, ideal times and path are in graph_replay.hpp, graph_ideal.hpp and graph_path.hpp.
 #pragma once
@@ -12,27 +12,14 @@
 
 #include "comm/comm.hpp"
 #include "core/tables.hpp"
+#include "exchange/chain.hpp"
 #include "exchange/groups.hpp"
 #include "exchange/match.hpp"
 #include "exchange/ranks.hpp"
 
 namespace ccl {
 
-/// One GPU event of a step, trace clock.
-struct ChainOp {
-  std::int64_t start_ns = 0, dur_ns = 0, launch_ns = absent_ns;
-  StringId name;
-  std::int32_t step = -1;       // row of the trace's steps
-  std::int32_t record = -1;     // number among the trace's CollectiveRecords; −1: no communication
-  std::uint16_t lane = 0;
-  EventKind kind = EventKind::compute;
-  std::int8_t device_row = 0;   // row of the trace's devices
-};
-
-/// The events of all steps, in order of start. Names go into strings.
-std::vector<ChainOp> chain_of(const RankTrace& trace, StringTable& strings);
-
-/// The same on its way, on the corrected clock and with what the workers agreed on.
+/// An event of a chain on its way, on the corrected clock and with what the workers agreed on.
 struct GraphOp {
   std::int64_t start_ns = 0, end_ns = 0, launch_ns = absent_ns;
   std::uint64_t instance = 0;   // equal for the members of one credible match; 0: none
@@ -90,10 +77,10 @@ StepGraph link_graph(std::vector<GraphOp> ops, StepKey key = {});
 StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds,
                    StepKey key = {});
 
-/// One chain with the place of its records among the worker's settled ones.
+/// A chain with the place of its records among the worker's settled ones.
 struct RankChain {
   std::int32_t rank_row = -1;
-  std::vector<ChainOp> ops;
+  Chain chain;
   std::vector<std::int64_t> step_numbers;       // by row of the trace's steps, shifted
   std::size_t first_record = 0;
 };
@@ -113,7 +100,7 @@ class GraphGather {
  private:
   GraphOp settled(const RankChain& chain, const ChainOp& from) const;
 
-  std::vector<RankChain> chains_;   // ops by step
+  std::vector<RankChain> chains_;
   const std::vector<CollectiveRecord>& records_;
   const Matched& matched_;
   const Ranks& ranks_;

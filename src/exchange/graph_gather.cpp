@@ -1,4 +1,4 @@
-// Chains: what is kept of each trace, and its way to the owner of the step.
+// The way of the chains to the owners of the steps.
 #include <algorithm>
 
 #include "core/collective_math.hpp"
@@ -6,30 +6,6 @@
 #include "exchange/match_parts.hpp"
 
 namespace ccl {
-
-std::vector<ChainOp> chain_of(const RankTrace& trace, StringTable& strings) {
-  std::vector<StringId> names(trace.strings.size());
-  std::vector<std::int8_t> device_row(trace.lanes.size());
-  for (std::size_t lane = 0; lane < trace.lanes.size(); ++lane)
-    device_row[lane] = static_cast<std::int8_t>(
-        std::lower_bound(trace.devices.begin(), trace.devices.end(), trace.lanes[lane].device) - trace.devices.begin());
-  std::vector<ChainOp> chain;
-  const EventTable& events = trace.events;
-  chain.reserve(events.size());  // what stays empty is never touched
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    while (next < trace.collectives.size() && trace.collectives[next].event < i) ++next;
-    if (events.step[i] < 0) continue;
-    StringId& name = names[events.name[i]];
-    if (!name.known()) name = strings.intern(trace.strings.text(events.name[i]));
-    const bool has_record = next < trace.collectives.size() && trace.collectives[next].event == i;
-    chain.push_back({events.start_ns[i], events.dur_ns[i], events.launch_ns[i], name, events.step[i],
-                     has_record ? static_cast<std::int32_t>(next) : -1, events.lane[i], events.kind[i],
-                     device_row[events.lane[i]]});
-  }
-  return chain;
-}
-
 namespace {
 
 /// Ids of matches that members know alike, whoever owns them: the owner's number and the place among its instances.
@@ -71,10 +47,6 @@ GraphGather::GraphGather(std::vector<RankChain> chains, const std::vector<Collec
         steps_.push_back({{entry.iteration, step.number + entry.step_shift}, entry.replica});
   std::sort(steps_.begin(), steps_.end());
   steps_.erase(std::unique(steps_.begin(), steps_.end()), steps_.end());
-  const auto by_step = [](const ChainOp& a, const ChainOp& b) { return a.step < b.step; };
-  for (RankChain& chain : chains_)
-    if (!std::is_sorted(chain.ops.begin(), chain.ops.end(), by_step))
-      std::stable_sort(chain.ops.begin(), chain.ops.end(), by_step);
 }
 
 std::size_t GraphGather::rounds_count() const {
@@ -120,13 +92,11 @@ std::pair<StepKey, std::vector<GraphOp>> GraphGather::step_of(std::size_t round)
       const auto at = std::lower_bound(steps_.begin(), steps_.end(), key);
       const auto place = static_cast<std::size_t>(at - steps_.begin());
       if (place < first || place >= last) continue;
-      const auto begin = std::partition_point(chain.ops.begin(), chain.ops.end(), [&](const ChainOp& op) {
-        return op.step < static_cast<std::int32_t>(row);
+      std::int32_t order = 0;
+      chain.chain.for_each(row, [&, &to = out[place - first]](const ChainOp& op) {
+        to.push_back(settled(chain, op));
+        to.back().order = order++;
       });
-      for (auto op = begin; op != chain.ops.end() && op->step == static_cast<std::int32_t>(row); ++op) {
-        out[place - first].push_back(settled(chain, *op));
-        out[place - first].back().order = static_cast<std::int32_t>(op - begin);
-      }
     }
   }
   for (std::size_t worker = 0; worker < workers; ++worker)

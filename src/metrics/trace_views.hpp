@@ -23,6 +23,13 @@ class TraceViews {
     busy_.reset();
     return whole;
   }
+  /// All that was made of CPU slices is gone.
+  void forget_slices() {
+    launches_.reset();
+    rules_.reset();
+    phases_.reset();
+    roles_.reset();
+  }
   const LaunchContext& launches() { return made(launches_, [&] { return launch_context(trace_); }); }
   const SliceRules& rules() { return made(rules_, [&] { return SliceRules(trace_, classifier_); }); }
   const TracePhases& phases() { return made(phases_, [&] { return trace_phases(trace_, launches(), rules()); }); }

@@ -203,7 +203,7 @@ std::string trace_text(int rank, const std::string& padding) {
      "args": {"device": 0, "stream": 7, "correlation": 1, "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 8,
               "Out msg nelems": 8, "Group size": 2, "Process Group Name": "0", "Process Group Description": "mesh_dp"}},
     {"ph": "X", "cat": "kernel", "name": "gemm)" + padding + R"(", "pid": 0, "tid": 8, "ts": 120, "dur": 5,
-     "args": {"device": 0, "stream": 8, "correlation": 2}}
+     "args": {"device": 0, "stream": 8, "correlation": 2, "blocks per SM": 1.5}}
   ]})";
 }
 
@@ -246,6 +246,47 @@ TEST(Analyze, NothingIsKeptThatNoMetricAsksFor) {
   EXPECT_TRUE(local.records.empty());
   EXPECT_TRUE(local.segments.at(0).empty());
   EXPECT_EQ(local.first_record, (std::vector<std::size_t>{0, 0}));
+}
+
+/// How many CPU slices and kernel shapes a metric with these wants finds.
+class Reading final : public Metric {
+ public:
+  Reading(const Wants& wants, std::string& seen) : seen_(seen) { info_.wants = wants; }
+  const MetricInfo& info() const override { return info_; }
+  void local(const RankTrace& trace, const LocalContext&) override {
+    seen_ += std::to_string(trace.slices.size()) + " slices " + std::to_string(trace.kernel_shapes.size()) + " shapes, ";
+  }
+  void settle(std::span<const BatchKey>) override {}
+  void matched(const MatchedCollectives&, const ClosingContext&) override {}
+  void snapshot(const MemorySnapshot&, const LocalContext&) override {}
+  void graph(const StepGraph&, const ClosingContext&) override {}
+  void closing(const ClosingRank&, const ClosingContext&) override {}
+  Bytes pack() const override { return {}; }
+  void absorb(std::span<const std::byte>) override {}
+  MetricResult result(const ReportContext&, const Resolver&) override { return {}; }
+  std::vector<ResultMatrix> take_matrices() override { return {}; }
+
+ private:
+  std::string& seen_;
+  MetricInfo info_;
+};
+
+TEST(Analyze, WhatAMetricWantsIsThereWhateverTheOthersWant) {
+  const TraceOnDisk first("first.json", trace_text(0, "_longer")), second("second.json", trace_text(1, ""));
+  AnalyzeRun test;
+  test.input.files = {first.file, second.file};
+  Progress progress;
+  std::string none, slices, shapes, both;
+  Metrics metrics;
+  metrics.push_back(std::make_unique<Reading>(Wants{}, none));
+  metrics.push_back(std::make_unique<Reading>(Wants{.annotations = true}, slices));
+  metrics.push_back(std::make_unique<Reading>(Wants{.annotations = true, .kernel_shapes = true}, both));
+  metrics.push_back(std::make_unique<Reading>(Wants{.kernel_shapes = true}, shapes));
+  analyze(test.input, test.config, test.classifier, alone(), metrics, test.strings, test.problems, progress, test.timings);
+  EXPECT_EQ(none, "0 slices 0 shapes, 0 slices 0 shapes, ");
+  EXPECT_EQ(slices, "2 slices 0 shapes, 2 slices 0 shapes, ");
+  EXPECT_EQ(both, "2 slices 1 shapes, 2 slices 1 shapes, ");
+  EXPECT_EQ(shapes, "2 slices 1 shapes, 2 slices 1 shapes, ");
 }
 
 TEST(Analyze, ChosenStepsOnly) {

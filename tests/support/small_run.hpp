@@ -191,7 +191,7 @@ class SmallRun {
     std::vector<std::size_t> first_record;
     for (std::size_t i = 0; i < traces_.size(); ++i) {
       first_record.push_back(own.size());
-      RankChain chain{static_cast<std::int32_t>(i), chain_of(traces_[i], strings), {}, own.size()};
+      RankChain chain{static_cast<std::int32_t>(i), Chain(traces_[i], strings), {}, own.size()};
       for (const Step& step : traces_[i].steps) chain.step_numbers.push_back(step.number);
       chains.push_back(std::move(chain));
       for (const CollectiveRecord& record : records(i)) own.push_back(record);

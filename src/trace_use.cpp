@@ -1,0 +1,109 @@
+#include "trace_use.hpp"
+
+#include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include <algorithm>
+
+#include "metrics/stages.hpp"
+#include "metrics/trace_views.hpp"
+#include "parse/finish.hpp"
+
+namespace ccl {
+namespace {
+
+/// Busy times of each device by kind, merged over its streams.
+std::vector<RankSegments> segments_of(const RankTrace& trace, std::vector<BusyLists> whole) {
+  std::vector<RankSegments> all;
+  for (std::size_t d = 0; d < trace.devices.size(); ++d) {
+    for (Intervals* list : {&whole[d].communication, &whole[d].compute, &whole[d].memory})
+      if (list->size() < list->capacity() / 4 * 3) list->shrink_to_fit();
+    all.push_back({trace.devices[d], std::move(whole[d].communication), std::move(whole[d].compute),
+                   std::move(whole[d].memory)});
+  }
+  return all;
+}
+
+/// Empties a column of which no more is read. A large one goes at once, a small one is kept for the next trace.
+template <class T>
+void give_up(Column<T>& column) {
+  constexpr std::size_t large_bytes = std::size_t{4} << 20;
+  column.clear();
+  Column<T> gone;
+  if (column.capacity_bytes() > large_bytes) gone.swap(column);
+}
+
+/// What is freed stays with malloc where something newer lies behind it. Of a large trace it is given back, since the next
+/// list is of another size; for small ones that is not worth its time.
+void give_back_freed(const RankTrace& trace) {
+  constexpr std::size_t large_events_count = std::size_t{1} << 18;
+#ifdef __GLIBC__
+  if (trace.events.size() >= large_events_count) malloc_trim(0);
+#else
+  (void)trace, (void)large_events_count;
+#endif
+}
+
+bool reads_slices(const Wants& wants) {
+  return wants.annotations || wants.cpu_ops || wants.python || wants.runtime_calls;
+}
+
+/// Runs the metrics whose wants are asked for, and takes them off the list.
+template <class Asked>
+void run_some(std::vector<Metric*>& left, const RankTrace& trace, const LocalContext& context, Asked asked) {
+  const auto is_asked = [&](const Metric* metric) { return asked(metric->info().wants); };
+  const auto rest = std::stable_partition(left.begin(), left.end(), is_asked);
+  for (auto metric = left.begin(); metric != rest; ++metric) {
+    (*metric)->local(trace, context);
+    if (reads_slices((*metric)->info().wants)) give_back_freed(trace);
+  }
+  left.erase(left.begin(), rest);
+}
+
+}  // namespace
+
+void TraceUse::take(RankTrace& trace, std::int32_t file) const {
+  trace.file = file;
+  give_back_freed(trace);
+  if (!config.input.steps.empty()) {
+    for (const Step& step : trace.steps) local.steps_seen.insert(step.number);
+    select_steps(trace, config.input.steps);
+  }
+  assign_dimensions(trace, input.workload.mesh);
+  TraceViews views(trace, any_trace.classifier);
+  LocalContext context = any_trace;
+  context.views = &views;
+  if (mark_windows) mark_work(trace, views.phases());
+  // Metrics that read what few of them read come first, and it goes behind them.
+  std::vector<Metric*> left;
+  for (const auto& metric : metrics) left.push_back(metric.get());
+  run_some(left, trace, context, [](const Wants& wants) { return wants.kernel_shapes; });
+  give_up(trace.kernel_shapes);
+  const auto number = static_cast<std::int32_t>(local.facts.size());
+  local.facts.push_back(facts_of(trace, number));
+  local.facts.back().worker = worker;
+  local.groups.push_back(trace.groups);
+  records.push_back(keep_records ? make_records(trace, number) : std::vector<CollectiveRecord>());
+  if (keep_records) add_splits(trace, local.first_record.back(), local.splits);
+  local.first_record.push_back(local.first_record.back() + records.back().size());
+  if (keep_events) {
+    const bool whole = config.window_start.empty() && config.window_end.empty();
+    local.events.push_back(event_rows(trace, views.roles(context.workload), context.strings));
+    local.windows.push_back(whole ? Interval{INT64_MIN, INT64_MAX}
+                                  : stage_window(trace, config, context.classifier).time);
+  }
+  // The largest lists are made of these, before others make those of busy times.
+  run_some(left, trace, context, [](const Wants& wants) { return wants.python; });
+  run_some(left, trace, context, reads_slices);
+  give_up(trace.slices);
+  views.forget_slices();
+  give_back_freed(trace);
+  run_some(left, trace, context, [](const Wants&) { return true; });
+  local.segments.push_back(keep_segments ? segments_of(trace, views.take_whole_busy()) : std::vector<RankSegments>());
+  local.chains.push_back(keep_chains ? Chain(trace, any_trace.strings) : Chain());
+  give_back_freed(trace);
+}
+
+}  // namespace ccl
