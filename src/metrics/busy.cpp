@@ -111,8 +111,12 @@ void BusyTrace::make_steps(std::size_t first, std::size_t count) const {
       if (step - first < count) use(i, (step - first) * devices_count + device_of_lane_[events.lane[i]]);
     }
   };
+  // Room that is not used is not touched: of one step there may be more than is needed.
   std::vector<Counts> counts(made_.size());
-  for_each_event([&](std::size_t i, std::size_t at) { ++counts[at][place_of(events.kind[i])]; });
+  if (count == 1)
+    for (Counts& of_device : counts) of_device.fill(rows_[first].events_count);
+  else
+    for_each_event([&](std::size_t i, std::size_t at) { ++counts[at][place_of(events.kind[i])]; });
   make_room(made_, counts);
   for_each_event([&](std::size_t i, std::size_t at) {
     add_event(made_[at], events.kind[i], {events.start_ns[i], events.end_ns(i)});
