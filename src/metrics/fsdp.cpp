@@ -34,14 +34,13 @@ struct Fsdp {
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
     const LaunchContext& launches = context.views->launches();
-    const FsdpSlices slices = fsdp_slices(trace, launches);
+    const FsdpSlices slices = fsdp_slices(trace);
     if (!slices.any) return;
     Collected all(trace);
     all.add_events(launches, slices);
     const BusyTrace& busy = context.views->busy();
-    const auto gathers = fsdp_gathers(trace, launches, slices, context.views->phases(), all.device_of_lane, busy);
-    all.add_gathers(gathers);
-    all.add_slices(slices);
+    all.add_gathers(fsdp_gathers(trace, launches, slices, context.views->phases(), all.device_of_lane, busy));
+    all.add_slices(launches, slices);
     all.write(context, busy, out);
   }
 
@@ -172,7 +171,8 @@ struct Fsdp {
     }
 
     // CPU slices belong to the step they begin in; their time stands on the rank's first device.
-    void add_slices(const FsdpSlices& slices) {
+    void add_slices(const LaunchContext& launches, const FsdpSlices& slices) {
+      const std::vector<std::int64_t> self_ns = fsdp_self_ns(trace, launches, slices);
       for (std::size_t i = 0; i < trace.slices.size(); ++i) {
         const CpuSlice& slice = trace.slices[i];
         const FsdpOp op = slices.of(slice);
@@ -184,12 +184,12 @@ struct Fsdp {
           if (!in) continue;
           FsdpByOp& by_op = ops[{s, op}];
           ++by_op.slices_count;
-          by_op.self_ns += slices.self_ns[i];
+          by_op.self_ns += self_ns[i];
           const std::size_t at = s * trace.devices.size();
-          by_device[at].row.cpu_self_ns = std::max<std::int64_t>(by_device[at].row.cpu_self_ns, 0) + slices.self_ns[i];
+          by_device[at].row.cpu_self_ns = std::max<std::int64_t>(by_device[at].row.cpu_self_ns, 0) + self_ns[i];
           if (op == FsdpOp::prefetch) ++by_device[at].row.prefetch_calls_count;
           const std::string_view module = fsdp_module_in(trace.strings.text(slice.name));
-          if (!module.empty()) modules[{at, module}].cpu_self_ns += slices.self_ns[i];
+          if (!module.empty()) modules[{at, module}].cpu_self_ns += self_ns[i];
           break;
         }
       }

@@ -48,30 +48,35 @@ std::string_view fsdp_module_in(std::string_view name) {
   return at == std::string_view::npos ? std::string_view() : name.substr(at + served.size());
 }
 
-FsdpSlices fsdp_slices(const RankTrace& trace, const LaunchContext& context) {
+FsdpSlices fsdp_slices(const RankTrace& trace) {
   FsdpSlices out;
   out.ops.assign(trace.strings.size(), FsdpOp::none);
-  out.self_ns.assign(trace.slices.size(), -1);
   std::vector<bool> asked(trace.strings.size());
+  for (const CpuSlice& slice : trace.slices) {
+    if (asked[slice.name]) continue;
+    asked[slice.name] = true;
+    out.ops[slice.name] = fsdp_op_in(trace.strings.text(slice.name));
+    out.any = out.any || out.of(slice) != FsdpOp::none;
+  }
+  return out;
+}
+
+std::vector<std::int64_t> fsdp_self_ns(const RankTrace& trace, const LaunchContext& context, const FsdpSlices& slices) {
+  std::vector<std::int64_t> self_ns(trace.slices.size(), -1);
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const CpuSlice& slice = trace.slices[i];
-    if (!asked[slice.name]) {
-      asked[slice.name] = true;
-      out.ops[slice.name] = fsdp_op_in(trace.strings.text(slice.name));
-    }
-    if (out.of(slice) == FsdpOp::none) continue;
-    out.any = true;
-    out.self_ns[i] = slice.end_ns - slice.start_ns;
+    if (slices.of(slice) == FsdpOp::none) continue;
+    self_ns[i] = slice.end_ns - slice.start_ns;
     // Slices come parents first: the nearest FSDP slice around this one loses what lies within both.
     std::int32_t around = context.parent[i];
-    while (around >= 0 && out.self_ns[static_cast<std::size_t>(around)] < 0)
+    while (around >= 0 && self_ns[static_cast<std::size_t>(around)] < 0)
       around = context.parent[static_cast<std::size_t>(around)];
     if (around < 0) continue;
     const auto parent = static_cast<std::size_t>(around);
     const std::int64_t shared = std::min(slice.end_ns, trace.slices[parent].end_ns) - slice.start_ns;
-    out.self_ns[parent] -= std::clamp<std::int64_t>(shared, 0, out.self_ns[parent]);
+    self_ns[parent] -= std::clamp<std::int64_t>(shared, 0, self_ns[parent]);
   }
-  return out;
+  return self_ns;
 }
 
 }  // namespace ccl

@@ -37,11 +37,12 @@ std::string_view fsdp_module_in(std::string_view name);
 inline bool copies(FsdpOp op) { return op == FsdpOp::copy_in || op == FsdpOp::copy_out || op == FsdpOp::chunk_cat; }
 
 struct FsdpSlices {
-  std::vector<FsdpOp> ops;            // by string index
-  std::vector<std::int64_t> self_ns;  // by slice row: duration − FSDP slices directly within; −1 for other slices
+  std::vector<FsdpOp> ops;  // by string index
   bool any = false;
   FsdpOp of(const CpuSlice& slice) const { return ops[slice.name]; }
 };
-FsdpSlices fsdp_slices(const RankTrace& trace, const LaunchContext& context);
+FsdpSlices fsdp_slices(const RankTrace& trace);
+/// By slice row: duration − FSDP slices directly within; −1 for other slices.
+std::vector<std::int64_t> fsdp_self_ns(const RankTrace& trace, const LaunchContext& context, const FsdpSlices& slices);
 
 }  // namespace ccl
