@@ -57,7 +57,7 @@ void join_records(std::vector<std::vector<CollectiveRecord>> by_trace, LocalResu
   local.records.reserve(count);
   for (auto& records : by_trace) {
     local.records.insert(local.records.end(), records.begin(), records.end());
-    records = {};
+    records = std::vector<CollectiveRecord>();  // braces alone would keep its memory
   }
 }
 

@@ -213,6 +213,10 @@ void CommunicationRows::take_annotations(RankTrace& trace) {
 void CommunicationRows::finish(RankTrace& trace) {
   take_records(trace);
   take_annotations(trace);
+  // The trace is used while the reader is still there. An empty list in braces would only clear them.
+  records_ = std::vector<Record>();
+  bare_ = std::vector<Bare>();
+  annotations_ = std::vector<Annotation>();
 }
 
 void CommunicationRows::clear() {
