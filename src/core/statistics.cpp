@@ -34,6 +34,13 @@ double percentile(std::vector<double> values, double percent) {
 
 double median(std::vector<double> values) { return percentile(std::move(values), 50); }
 
+double median_of_others(std::span<const double> sorted, double own) {
+  const auto at = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), own) - sorted.begin());
+  const auto other = [&](std::size_t i) { return sorted[i < at ? i : i + 1]; };
+  const std::size_t count = sorted.size() - 1, below = (count - 1) / 2, above = count / 2;
+  return below == above ? other(below) : other(below) + 0.5 * (other(above) - other(below));
+}
+
 double inner_mean(std::span<const double> values) {
   return values.size() < 3 ? absent : mean(values.subspan(1, values.size() - 2));
 }

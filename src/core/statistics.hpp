@@ -10,6 +10,8 @@ double mean(std::span<const double> values);                // NaN for none
 double standard_deviation(std::span<const double> values);  // NaN for fewer than two
 double percentile(std::vector<double> values, double percent);  // NaN for none
 double median(std::vector<double> values);
+/// Of at least two sorted values, one of which is `own`: the median without it.
+double median_of_others(std::span<const double> sorted, double own);
 /// Mean without the first and the last value when there are at least three; else NaN.
 double inner_mean(std::span<const double> values);
 /// Median absolute deviation from the median; NaN for none.

@@ -2,7 +2,9 @@
 #pragma once
 #include <algorithm>
 #include <concepts>
+#include <optional>
 #include <type_traits>
+#include <variant>
 
 namespace ccl {
 
@@ -64,6 +66,17 @@ struct RowTables {
   }
 };
 
+/// T::Shared, of a metric that has one.
+template <class T>
+struct SharedOf {
+  using Type = std::monostate;
+};
+template <class T>
+  requires requires { typename T::Shared; }
+struct SharedOf<T> {
+  using Type = typename T::Shared;
+};
+
 template <class T>
 class DefinedMetric final : public Metric {
  public:
@@ -112,12 +125,19 @@ class DefinedMetric final : public Metric {
     if constexpr (requires { T::matched; }) T::matched(collectives, context, rows_);
   }
   void closing(const ClosingRank& rank, const ClosingContext& context) override {
-    if constexpr (requires { T::closing(rank, context, rows_); })
+    if constexpr (requires { T::closing(rank, context, rows_); }) {
       T::closing(rank, context, rows_);
-    else if constexpr (requires { T::closing(rank, context, matrices_); })
+    } else if constexpr (requires { T::closing(rank, context, matrices_); }) {
       T::closing(rank, context, matrices_);
-    else
-      static_assert(!requires { T::closing; }, "closing(rank, context, Tables& or std::vector<ResultMatrix>&)");
+    } else if constexpr (requires { T::shared(context); }) {
+      if (!shared_) shared_.emplace(T::shared(context));
+      if constexpr (requires { T::closing(rank, context, *shared_, rows_); })
+        T::closing(rank, context, *shared_, rows_);
+      else
+        T::closing(rank, context, *shared_, matrices_);
+    } else {
+      static_assert(!requires { T::closing; }, "closing(rank, context, Tables& or std::vector<ResultMatrix>&), or with Shared");
+    }
   }
 
   void graph(const StepGraph& graph, const ClosingContext& context) override {
@@ -180,6 +200,7 @@ class DefinedMetric final : public Metric {
   MetricInfo info_;
   std::vector<Tables> batches_;  // one per local() call, until settle()
   Tables rows_;
+  std::optional<typename SharedOf<T>::Type> shared_;
   std::vector<ResultMatrix> matrices_;
 };
 

@@ -16,6 +16,8 @@
 //     static void matched(const MatchedCollectives&, const ClosingContext&, Tables& out);
 //     static void closing(const ClosingRank&, const ClosingContext&, Tables& out);
 //       (or, for slices of big matrices: …, std::vector<ResultMatrix>& out)
+//       (or, with what all ranks share, found once and not for each rank among all others: using Shared = …;
+//       static Shared shared(const ClosingContext&); closing(…, const Shared&, … out))
 //     static void graph(const StepGraph&, const ClosingContext&, Tables& out);   // steps this worker owns
 //     static void report(const Tables&, const ReportContext&, Report& out);   // on worker 0, rows sorted and folded
 //   };

@@ -65,9 +65,12 @@ struct PipelineBubble {
   };
   using Tables = RowTables<Row>;
 
-  static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
+  using Shared = PipelineStages;
+  static Shared shared(const ClosingContext& context) { return {context.groups, context.workload.mesh}; }
+
+  static void closing(const ClosingRank& rank, const ClosingContext& context, const Shared& places, Tables& out) {
     const RankEntry& entry = rank.entry;
-    const PipelineStage place = pipeline_stage(entry, context.groups, context.workload.mesh);
+    const PipelineStage place = places.of(entry);
     if (!place.known() || rank.segments.empty()) return;
     const Busy busy = busy_of(rank, context.groups);
     for (const Step& step : entry.facts.steps) {

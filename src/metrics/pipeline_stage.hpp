@@ -1,6 +1,7 @@
 // Which pipeline a rank belongs to, and which of its stages it is. From the pipeline's process group; else from the mesh,
 // whose outermost dimension is pp (TorchTitan and Megatron alike). Pure.
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "discover/workload.hpp"
@@ -15,6 +16,16 @@ struct PipelineStage {
   bool known() const { return stage >= 0; }
 };
 
-PipelineStage pipeline_stage(const RankEntry& entry, const Groups& groups, const Mesh& mesh);
+/// Of any rank. Looks through the groups once: for each rank anew would cost ranks × groups. Groups must outlive it.
+class PipelineStages {
+ public:
+  PipelineStages(const Groups& groups, const Mesh& mesh);
+  PipelineStage of(const RankEntry& entry) const;
+
+ private:
+  const Groups& groups_;
+  Mesh mesh_;
+  std::vector<std::pair<std::int32_t, std::uint32_t>> pipelines_;  // member and row of its group, sorted
+};
 
 }  // namespace ccl

@@ -139,8 +139,8 @@ struct Straggler {
       ++steps;
     }
     std::map<RankKey, std::int32_t> stages;
-    for (const RankEntry& entry : context.ranks.entries)
-      stages.try_emplace({entry.replica, entry.rank}, pipeline_stage(entry, context.groups, context.workload.mesh).stage);
+    const PipelineStages places(context.groups, context.workload.mesh);
+    for (const RankEntry& entry : context.ranks.entries) stages.try_emplace({entry.replica, entry.rank}, places.of(entry).stage);
     std::vector<OfRank> out;
     for (const auto& [key, sum] : sums) {
       OfRank rank{.rank = key.second, .replica = key.first, .stage = stages[key], .steps_count = sum.second};

@@ -1,5 +1,6 @@
 // Where no rank has peers (one rank for each pipeline stage): which rank became slower than itself. Report stage.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/statistics.hpp"
@@ -38,16 +39,25 @@ std::vector<Slower> slower_than_before(std::span<const Compute> computes) {
   for (const Compute& row : computes)
     if (row.step.step != outside_step)
       ranks[{row.replica, row.rank}].emplace_back(row.step, static_cast<double>(row.compute_ns));
+  for (auto& [key, series] : ranks) std::sort(series.begin(), series.end());
+  // By number of steps and onset, of all ranks, sorted: for each rank among the others anew would cost ranks².
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> slowdowns;
+  const auto slowdowns_at = [&](std::size_t steps_count, std::size_t at) -> const std::vector<double>& {
+    const auto [known, added] = slowdowns.try_emplace({steps_count, at});
+    if (!added) return known->second;
+    for (const auto& [key, series] : ranks)
+      if (series.size() == steps_count && !std::isnan(slowdown(series, at))) known->second.push_back(slowdown(series, at));
+    std::sort(known->second.begin(), known->second.end());
+    return known->second;
+  };
   std::vector<Slower> out;
-  for (auto& [key, series] : ranks) {
-    std::sort(series.begin(), series.end());
+  for (const auto& [key, series] : ranks) {
     const std::size_t at = onset_in(series);
-    if (at == 0) continue;
+    const double own = at == 0 ? 0 : slowdown(series, at);
+    if (!(own >= least_slowdown)) continue;
     // Longer sequences make every stage slower: only what a rank gained on the others is its own.
-    std::vector<double> others;
-    for (const auto& [other, theirs] : ranks)
-      if (other != key && theirs.size() == series.size()) others.push_back(slowdown(theirs, at));
-    const double times = slowdown(series, at) / (others.empty() ? 1 : std::max(1.0, median(others)));
+    const std::vector<double>& all = slowdowns_at(series.size(), at);
+    const double times = own / (all.size() < 2 ? 1 : std::max(1.0, median_of_others(all, own)));
     if (times < least_slowdown) continue;
     std::vector<double> since_ns;
     for (std::size_t i = at; i < series.size(); ++i) since_ns.push_back(series[i].second);

@@ -23,14 +23,6 @@ double mean_ns(const Transfer& row) {
   return ratio(static_cast<double>(row.transfer_ns), static_cast<double>(row.count));
 }
 
-/// Of at least two sorted values, one of which is `own`.
-double median_of_others(const std::vector<double>& sorted, double own) {
-  const auto at = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), own) - sorted.begin());
-  const auto other = [&](std::size_t i) { return sorted[i < at ? i : i + 1]; };
-  const std::size_t count = sorted.size() - 1, below = (count - 1) / 2, above = count / 2;
-  return below == above ? other(below) : other(below) + 0.5 * (other(above) - other(below));
-}
-
 std::map<Link, std::map<StepId, StepTransfer>> by_link(std::span<const Transfer> transfers) {
   using Shape = std::tuple<StepId, bool, Dimension, CollectiveOp, LinkClass, std::int32_t, std::int64_t>;
   std::map<Shape, std::map<Link, Transfer>> like;

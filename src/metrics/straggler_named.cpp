@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "core/statistics.hpp"
 #include "metrics/straggler_lag.hpp"
@@ -10,11 +11,12 @@ namespace ccl::straggler {
 namespace {
 
 constexpr std::size_t most_further_stragglers = 3;
+constexpr std::size_t most_told = 64;  // a cause is looked for among all ranks
 
 /// What the sentences rest on.
 struct Evidence {
   const std::vector<CauseSums>& causes;
-  const std::vector<Compute> computes;  // on the corrected clock
+  const std::vector<Compute> computes;  // on the corrected clock, by (replica, rank, step)
   const Stages& stages;
   const ReportContext& context;
 };
@@ -74,13 +76,24 @@ std::string why(const OwnBlame& own, const StragglerCall& call, const Evidence& 
   return own_sentence(own, evidence.causes, evidence.computes, call, evidence.context.groups, evidence.stages);
 }
 
+/// The steps of a rank: among those of all for each rank would cost ranks².
+std::span<const Compute> steps_of(const RankBlame& rank, const Evidence& evidence) {
+  struct ByRank {
+    using Key = std::pair<std::int32_t, RankId>;
+    bool operator()(const Compute& row, const Key& key) const { return Key(row.replica, row.rank) < key; }
+    bool operator()(const Key& key, const Compute& row) const { return key < Key(row.replica, row.rank); }
+  };
+  const auto [first, last] = std::equal_range(evidence.computes.begin(), evidence.computes.end(),
+                                              ByRank::Key(rank.replica, rank.rank), ByRank());
+  return {first, last};
+}
+
 // Whatever hides the delay shows here: ", steps take 2.26 ms longer since then".
 std::string longer_text(const RankBlame& rank, const StragglerCall& call, const Evidence& evidence) {
   if (!call.onset) return "";
   std::vector<double> before_ns, since_ns;
-  for (const Compute& row : evidence.computes)
-    if (row.rank == rank.rank && row.replica == rank.replica)
-      (row.step < *call.onset ? before_ns : since_ns).push_back(static_cast<double>(row.period_ns));
+  for (const Compute& row : steps_of(rank, evidence))
+    (row.step < *call.onset ? before_ns : since_ns).push_back(static_cast<double>(row.period_ns));
   const double longer_ns = mean(since_ns) - mean(before_ns);
   if (!(longer_ns > 0)) return "";
   return ", steps take " + milliseconds(longer_ns) + " longer since then";
@@ -92,9 +105,8 @@ double blamed_period_ns(const RankBlame& rank, const StragglerCall& call, const 
   for (const auto& [step, ns] : rank.blame_by_step)
     if (call.counts(step, ns)) counted.insert(step);
   std::vector<double> periods_ns;
-  for (const Compute& row : evidence.computes)
-    if (row.rank == rank.rank && row.replica == rank.replica && counted.count(row.step) > 0)
-      periods_ns.push_back(static_cast<double>(row.period_ns));
+  for (const Compute& row : steps_of(rank, evidence))
+    if (counted.count(row.step) > 0) periods_ns.push_back(static_cast<double>(row.period_ns));
   return periods_ns.empty() ? period_ns(rank) : mean(periods_ns);
 }
 
@@ -110,6 +122,9 @@ std::vector<Compute> corrected(std::vector<Compute> computes, const ReportContex
     for (std::int64_t Compute::*time : {&Compute::start_ns, &Compute::first_launch_ns})
       if (row.*time != absent_ns) row.*time = known ? context.clock.corrected(host->second, row.*time) : absent_ns;
   }
+  std::sort(computes.begin(), computes.end(), [](const Compute& a, const Compute& b) {
+    return std::tuple(a.replica, a.rank, a.step) < std::tuple(b.replica, b.rank, b.step);
+  });
   return computes;
 }
 
@@ -265,7 +280,8 @@ void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, con
     add_line(out.page, "late",
              "no rank stands out (largest: " + rank_name(rank.replica, rank.rank) + ", " + time(rank.blame_ns) + ", " +
                  percent(largest.share_of_period) + " of its steps" + why_not(rank, largest, residual_ns) + ")");
-  for (std::size_t i = 0; i < calls.size(); ++i) {
+  const std::size_t told = std::min(calls.size(), most_told);
+  for (std::size_t i = 0; i < told; ++i) {
     const RankBlame& called = ranks[calls[i].largest];
     if (i == 0)
       add_straggler_lines(all[calls[i].largest], called, calls[i], *find_rank(own, called), evidence,
@@ -274,6 +290,8 @@ void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, con
       add_line(i <= most_further_stragglers ? out.page : out.details, "",
                further_straggler(called, calls[i], *find_rank(own, called), evidence));
   }
+  if (told < calls.size())
+    add_line(out.details, "", "and " + counted(calls.size() - told, "rank") + " more in own_blame of the HDF5 file");
   std::map<std::size_t, StragglerCall> called;
   for (const StragglerCall& call : calls) called[call.largest] = call;
   std::vector<OwnRow> rows;

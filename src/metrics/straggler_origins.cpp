@@ -65,8 +65,12 @@ Nodes nodes_of(std::span<const CauseSums> causes, std::span<const Elsewhere> els
 class Tracing {
  public:
   Tracing(const Nodes& nodes, const std::vector<SlowGroup>& slow) : nodes_(nodes), slow_(slow) {
+    for (std::size_t i = 0; i < slow.size(); ++i)
+      if (slow[i].rank_a < 0) slow_of_[slow[i].group].push_back(i);
     for (const auto& [key, node] : nodes) {
-      in_group_[{key.replica, key.group}].push_back(key);
+      InGroup& members = in_group_[{key.replica, key.group}];
+      members.nodes.push_back(key);
+      members.delay_ns += node.delay_ns;
       const auto [at, added] = largest_.try_emplace({key.replica, key.rank}, key.group);
       if (!added && nodes.at({key.replica, key.rank, at->second}).delay_ns < node.delay_ns) at->second = key.group;
     }
@@ -106,11 +110,10 @@ class Tracing {
     // can be somebody else's fault.
     const std::int64_t here_ns = left_ns;
     std::int64_t unspent_ns = node.communication_ns;
-    for (const SlowGroup& slow : slow_) {
-      if (slow.rank_a >= 0) continue;  // a message; its transfers here are those of all pairs of the group
-      const auto at = node.transfers.find(slow.group);
-      if (at == node.transfers.end()) continue;
-      const auto more_ns = static_cast<std::int64_t>(static_cast<double>(at->second) * (1 - 1 / slow.times));
+    for (const std::size_t row : slow_among(node)) {
+      const SlowGroup& slow = slow_[row];
+      const auto transfer_ns = static_cast<double>(node.transfers.at(slow.group));
+      const auto more_ns = static_cast<std::int64_t>(transfer_ns * (1 - 1 / slow.times));
       const std::int64_t part_ns = part_of(here_ns, std::min(more_ns, unspent_ns), node.communication_ns);
       found[{key.rank, slow.group, Cause::link}] += part_ns;
       left_ns -= part_ns;
@@ -139,16 +142,23 @@ class Tracing {
   // A group whose transfers are as long as usual but end later has run later: because of those who were last in it.
   void pass_on(const NodeKey& key, std::int64_t ns, Found& found, std::map<NodeKey, std::int64_t>& next) const {
     const auto of_group = in_group_.find({key.replica, key.group});
-    std::int64_t left_ns = ns, delay_ns = 0;
-    if (of_group != in_group_.end())
-      for (const NodeKey& target : of_group->second) delay_ns += nodes_.at(target).delay_ns;
-    if (delay_ns > 0)
-      for (const NodeKey& target : of_group->second) {
-        const std::int64_t part_ns = part_of(ns, nodes_.at(target).delay_ns, delay_ns);
+    std::int64_t left_ns = ns;
+    if (of_group != in_group_.end() && of_group->second.delay_ns > 0)
+      for (const NodeKey& target : of_group->second.nodes) {
+        const std::int64_t part_ns = part_of(ns, nodes_.at(target).delay_ns, of_group->second.delay_ns);
         next[target] += part_ns;
         left_ns -= part_ns;
       }
     if (left_ns > 0) found[{key.rank, key.group, Cause::communication}] += left_ns;
+  }
+  /// Rows of the slow groups that a node transferred in.
+  std::vector<std::size_t> slow_among(const Node& node) const {
+    std::vector<std::size_t> rows;
+    for (const auto& [group, ns] : node.transfers)
+      if (const auto at = slow_of_.find(group); at != slow_of_.end())
+        rows.insert(rows.end(), at->second.begin(), at->second.end());
+    std::sort(rows.begin(), rows.end());
+    return rows;
   }
   // Blame on messages is not kept: the rank behind them is asked where it is late most.
   NodeKey node_of(std::int32_t replica, RankId rank, GroupId group) const {
@@ -161,7 +171,12 @@ class Tracing {
   const Nodes& nodes_;
   const std::vector<SlowGroup>& slow_;
   std::map<std::pair<std::int32_t, RankId>, GroupId> largest_;
-  std::map<std::pair<std::int32_t, GroupId>, std::vector<NodeKey>> in_group_;
+  struct InGroup {
+    std::vector<NodeKey> nodes;
+    std::int64_t delay_ns = 0;
+  };
+  std::map<std::pair<std::int32_t, GroupId>, InGroup> in_group_;
+  std::map<GroupId, std::vector<std::size_t>> slow_of_;  // not of messages: transfers here are those of all pairs
 };
 
 }  // namespace

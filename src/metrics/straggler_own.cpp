@@ -1,6 +1,8 @@
 // The part of the blame that is a rank's own, and why. Report stage: sums of collectives in; nothing moves between ranks.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 
 #include "core/statistics.hpp"
 #include "core/wide.hpp"
@@ -14,33 +16,46 @@ std::int64_t part_of(std::int64_t whole, std::int64_t part, std::int64_t of) {
   return of <= 0 ? 0 : static_cast<std::int64_t>(static_cast<Wide>(whole) * part / of);
 }
 
+using Part = std::int64_t CauseSums::*;
+constexpr std::pair<Part, Part> parts[] = {{&CauseSums::compute_ns, &CauseSums::by_compute_ns},
+                                           {&CauseSums::communication_ns, &CauseSums::by_communication_ns},
+                                           {&CauseSums::launch_ns, &CauseSums::by_launch_ns},
+                                           {&CauseSums::stalled_ns, &CauseSums::by_stalled_ns}};
+constexpr std::size_t parts_count = std::size(parts);
+
+/// Of what is left of sorted numbers, of an even count the lower middle. own: place of the one that is left out.
+std::size_t middle_of_others(std::size_t count, std::size_t own) {
+  const std::size_t middle = (count - (own < count ? 2 : 1)) / 2;
+  return middle < own ? middle : middle + 1;
+}
+
 /// Whose sums over a step a rank's are compared with: the members of its group at its stage. Where it is alone at its
-/// stage, the ranks at its place in the sibling groups.
+/// stage, the ranks at its place in the sibling groups. Sorted once: for each among the others anew would cost peers².
 class Peers {
  public:
   Peers(std::span<const CauseSums> rows, const Groups& groups, const Stages& stages) : groups_(groups), stages_(stages) {
-    for (const CauseSums& row : rows) places_[place(row)].push_back(&row);
+    for (const CauseSums& row : rows) {
+      auto& sums = places_[place(row)];
+      for (std::size_t part = 0; part < parts_count; ++part) sums[part].push_back(row.*parts[part].first);
+    }
+    for (auto& [place, sums] : places_)
+      for (auto& sorted : sums) std::sort(sorted.begin(), sorted.end());
   }
   bool in_pipeline(const CauseSums& row) const { return stages_.alone(group_of(groups_, row.group), row.rank); }
   /// The row with `wanted_ns` of its delay split by what it had more of than its peers in the whole step. What that
   /// leaves stays unsplit.
   void split(CauseSums& row, std::int64_t wanted_ns) const {
-    using Member = std::int64_t CauseSums::*;
-    constexpr std::pair<Member, Member> parts[] = {{&CauseSums::compute_ns, &CauseSums::by_compute_ns},
-                                                   {&CauseSums::communication_ns, &CauseSums::by_communication_ns},
-                                                   {&CauseSums::launch_ns, &CauseSums::by_launch_ns},
-                                                   {&CauseSums::stalled_ns, &CauseSums::by_stalled_ns}};
-    std::int64_t more_ns[4] = {}, sum_ns = 0;
-    for (std::size_t part = 0; part < 4; ++part) {
-      std::vector<std::int64_t> others;
-      for (const CauseSums* peer : places_.at(place(row)))
-        if (peer->group != row.group || peer->rank != row.rank) others.push_back(peer->*parts[part].first);
-      if (others.empty()) return;
-      std::sort(others.begin(), others.end());
-      more_ns[part] = std::max<std::int64_t>(0, row.*parts[part].first - others[(others.size() - 1) / 2]);
+    std::int64_t more_ns[parts_count] = {}, sum_ns = 0;
+    const auto& sums = places_.at(place(row));
+    for (std::size_t part = 0; part < parts_count; ++part) {
+      const std::vector<std::int64_t>& sorted = sums[part];
+      if (sorted.size() < 2) return;
+      const std::int64_t own_ns = row.*parts[part].first;
+      const auto own = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), own_ns) - sorted.begin());
+      more_ns[part] = std::max<std::int64_t>(0, own_ns - sorted[middle_of_others(sorted.size(), own)]);
       sum_ns += more_ns[part];
     }
-    for (std::size_t part = 0; part < 4; ++part)
+    for (std::size_t part = 0; part < parts_count; ++part)
       row.*parts[part].second += sum_ns <= wanted_ns ? more_ns[part] : part_of(wanted_ns, more_ns[part], sum_ns);
   }
 
@@ -54,7 +69,7 @@ class Peers {
   }
   const Groups& groups_;
   const Stages& stages_;
-  std::map<Place, std::vector<const CauseSums*>> places_;
+  std::map<Place, std::array<std::vector<std::int64_t>, parts_count>> places_;
 };
 
 }  // namespace
@@ -77,73 +92,85 @@ std::vector<CauseSums> settle_causes(std::span<const CauseSums> causes, const Gr
 
 namespace {
 
-/// How much longer a rank computes in a step than the members of a group that do its work.
-class ComputeExcess {
+/// A rank in a step against the members of a group that do its work.
+class StepPeers {
  public:
-  ComputeExcess(std::span<const Compute> computes, const Groups& groups, const Stages& stages)
-      : groups_(groups), stages_(stages) {
-    for (const Compute& row : computes) compute_ns_[{row.replica, row.step, row.rank}] = row.compute_ns;
-  }
-  /// Over the median of the others, not below 0; nothing where no other is known.
-  std::optional<std::int64_t> of(const CauseSums& row) const {
-    const auto own = compute_ns_.find({row.replica, row.step, row.rank});
-    if (own == compute_ns_.end()) return {};
-    std::vector<std::int64_t> others;
-    for (const std::int32_t member : group_of(groups_, row.group).members) {
-      if (member == row.rank.value || stages_.of(RankId(member)) != stages_.of(row.rank)) continue;
-      const auto at = compute_ns_.find({row.replica, row.step, RankId(member)});
-      if (at != compute_ns_.end()) others.push_back(at->second);
-    }
-    if (others.empty()) return {};
-    const auto middle = others.begin() + static_cast<std::ptrdiff_t>((others.size() - 1) / 2);
-    std::nth_element(others.begin(), middle, others.end());
-    return std::max<std::int64_t>(0, own->second - *middle);
-  }
-
- private:
-  const Groups& groups_;
-  const Stages& stages_;
-  std::map<std::tuple<std::int32_t, StepId, RankId>, std::int64_t> compute_ns_;
-};
-
-/// How much later than the next to last member of a group at its stage a rank begins a step, on the corrected clock.
-class LateBegin {
- public:
-  LateBegin(std::span<const Compute> computes, const Groups& groups, const Stages& stages)
+  StepPeers(std::span<const Compute> computes, const Groups& groups, const Stages& stages)
       : groups_(groups), stages_(stages) {
     for (const Compute& row : computes) rows_[{row.replica, row.step, row.rank}] = &row;
   }
-  /// Of the CPU step or its first launch; nothing where that is not known of it or of any other.
-  std::optional<std::int64_t> of(const CauseSums& row, std::int64_t Compute::*begin) const {
-    const std::int64_t own_ns = of(row, row.rank, begin);
+  /// How much longer it computes than the median of the others, not below 0; nothing where no other is known.
+  std::optional<std::int64_t> compute_excess_ns(const CauseSums& row) {
+    const Compute* own = find(row, row.rank);
+    const std::vector<const Compute*>& peers = at_stage(row).by_compute;
+    if (own == nullptr) return {};
+    const auto at = std::lower_bound(peers.begin(), peers.end(), own, shorter);
+    const bool member = at != peers.end() && *at == own;
+    if (peers.size() < (member ? 2 : 1)) return {};
+    const std::size_t place = member ? static_cast<std::size_t>(at - peers.begin()) : peers.size();
+    return std::max<std::int64_t>(0, own->compute_ns - peers[middle_of_others(peers.size(), place)]->compute_ns);
+  }
+  /// How much later than the next to last of them it begins, on the corrected clock: its CPU step or its first launch;
+  /// nothing where that is not known of it or of any other.
+  std::optional<std::int64_t> late_begin_ns(const CauseSums& row, std::int64_t Compute::*begin) {
+    const Compute* own = find(row, row.rank);
+    const AtStage& peers = at_stage(row);
     std::int64_t others_ns = absent_ns;
-    for (const std::int32_t member : group_of(groups_, row.group).members)
-      if (member != row.rank.value && stages_.of(RankId(member)) == stages_.of(row.rank))
-        others_ns = std::max(others_ns, of(row, RankId(member), begin));
-    if (own_ns == absent_ns || others_ns == absent_ns) return {};
-    return std::max<std::int64_t>(0, own_ns - others_ns);
+    for (const Compute* last : begin == &Compute::start_ns ? peers.last_started : peers.last_launched)
+      if (last != nullptr && last->rank != row.rank) others_ns = std::max(others_ns, last->*begin);
+    if (own == nullptr || own->*begin == absent_ns || others_ns == absent_ns) return {};
+    return std::max<std::int64_t>(0, own->*begin - others_ns);
   }
 
  private:
-  std::int64_t of(const CauseSums& row, RankId rank, std::int64_t Compute::*begin) const {
-    const auto at = rows_.find({row.replica, row.step, rank});
-    return at == rows_.end() ? absent_ns : at->second->*begin;
+  struct AtStage {
+    std::vector<const Compute*> by_compute;                     // shortest first
+    std::array<const Compute*, 2> last_started{}, last_launched{};  // the last two
+  };
+  static bool shorter(const Compute* a, const Compute* b) {
+    return std::tuple(a->compute_ns, a->rank) < std::tuple(b->compute_ns, b->rank);
   }
+  static void keep_last(std::array<const Compute*, 2>& last, const Compute* row, std::int64_t Compute::*begin) {
+    for (const Compute*& kept : last)
+      if (row != nullptr && (kept == nullptr || kept->*begin < row->*begin)) std::swap(kept, row);
+  }
+  const Compute* find(const CauseSums& row, RankId rank) const {
+    const auto at = rows_.find({row.replica, row.step, rank});
+    return at == rows_.end() ? nullptr : at->second;
+  }
+  /// Members of the group at the rank's stage, looked up once for all of them: for each anew would cost members².
+  const AtStage& at_stage(const CauseSums& row) {
+    const std::int32_t stage = stages_.of(row.rank);
+    const auto [at, added] = known_.try_emplace({row.replica, row.step, row.group, stage});
+    if (!added) return at->second;
+    AtStage& peers = at->second;
+    for (const std::int32_t member : group_of(groups_, row.group).members) {
+      const Compute* its = stages_.of(RankId(member)) == stage ? find(row, RankId(member)) : nullptr;
+      if (its == nullptr) continue;
+      peers.by_compute.push_back(its);
+      keep_last(peers.last_started, its, &Compute::start_ns);
+      keep_last(peers.last_launched, its, &Compute::first_launch_ns);
+    }
+    std::sort(peers.by_compute.begin(), peers.by_compute.end(), shorter);
+    return peers;
+  }
+
   const Groups& groups_;
   const Stages& stages_;
   std::map<std::tuple<std::int32_t, StepId, RankId>, const Compute*> rows_;
+  std::map<std::tuple<std::int32_t, StepId, GroupId, std::int32_t>, AtStage> known_;
 };
 
 /// Launch lag that a step begins with: made in the step before, and there at its own begin still.
 class CarriedLag {
  public:
-  explicit CarriedLag(const LateBegin& begin) : begin_(begin) {}
+  explicit CarriedLag(StepPeers& peers) : peers_(peers) {}
   /// Rows in order of steps.
   std::int64_t into(const CauseSums& row) {
     Kept& kept = kept_[{row.replica, row.rank, row.group}];
     const bool follows = kept.step.iteration == row.step.iteration && kept.step.step + 1 == row.step.step;
     std::int64_t carried_ns = 0;
-    if (const auto late_ns = begin_.of(row, &Compute::start_ns); late_ns && follows)
+    if (const auto late_ns = peers_.late_begin_ns(row, &Compute::start_ns); late_ns && follows)
       carried_ns = std::min(std::clamp<std::int64_t>(kept.ns - row.lost_ns, 0, row.first_ns), *late_ns);
     // What was counted in the step before is part of what is left at the end of this one.
     kept = {row.step, row.kept_ns};
@@ -155,7 +182,7 @@ class CarriedLag {
     StepId step;
     std::int64_t ns = 0;
   };
-  const LateBegin& begin_;
+  StepPeers& peers_;
   std::map<std::tuple<std::int32_t, RankId, GroupId>, Kept> kept_;
 };
 
@@ -167,18 +194,18 @@ struct OwnParts {
 
 // Who is behind is so in every collective that does not hold the others back: together they count as often as the rank
 // computes longer than its peers. If it does not, it has only more left to run, for it waited longer in another group.
-OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess, const LateBegin& begin, std::int64_t carried_ns) {
+OwnParts own_parts(const CauseSums& row, StepPeers& peers, std::int64_t carried_ns) {
   OwnParts own;
   const std::int64_t late_ns = std::max(row.late_ns, row.by_launch_ns);
   own.launch_ns = std::max<std::int64_t>(0, late_ns - row.lasting_ns - carried_ns);
-  if (const auto first_launch_ns = begin.of(row, &Compute::first_launch_ns))
+  if (const auto first_launch_ns = peers.late_begin_ns(row, &Compute::first_launch_ns))
     own.before_ns = std::clamp<std::int64_t>(std::min(row.first_ns, *first_launch_ns) - carried_ns, 0, own.launch_ns);
   own.launch_ns -= own.before_ns;
   std::int64_t left_ns = row.delay_ns - row.by_communication_ns - late_ns;
   own.stalled_ns = std::clamp<std::int64_t>(left_ns, 0, row.by_stalled_ns);
   left_ns -= own.stalled_ns;
   const std::int64_t computed_ns = std::clamp<std::int64_t>(left_ns, 0, row.by_compute_ns + row.behind_ns);
-  const auto longer_ns = excess.of(row);
+  const auto longer_ns = peers.compute_excess_ns(row);
   own.compute_ns =
       longer_ns ? std::min(computed_ns, *longer_ns) : std::max<std::int64_t>(0, computed_ns - row.behind_ns);
   own.rest_ns = left_ns - computed_ns;
@@ -189,9 +216,8 @@ OwnParts own_parts(const CauseSums& row, const ComputeExcess& excess, const Late
 
 std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<const Compute> computes,
                                  const Groups& groups, const Stages& stages) {
-  const ComputeExcess excess(computes, groups, stages);
-  const LateBegin begin(computes, groups, stages);
-  CarriedLag carried(begin);
+  StepPeers peers(computes, groups, stages);
+  CarriedLag carried(peers);
   struct Largest {
     const CauseSums* row = nullptr;
     OwnParts own;
@@ -200,7 +226,7 @@ std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<co
   for (const CauseSums& row : causes) {
     if (row.step.step == outside_step || stages.alone(group_of(groups, row.group), row.rank)) continue;
     Largest& found = largest[{row.replica, row.rank, row.step}];
-    const OwnParts own = own_parts(row, excess, begin, carried.into(row));
+    const OwnParts own = own_parts(row, peers, carried.into(row));
     if (found.row == nullptr || own.sum_ns() > found.own.sum_ns()) found = {&row, own};
   }
   std::vector<OwnBlame> out;

@@ -24,7 +24,8 @@ Interval capture_of(const RankEntry& entry, const ClockModel& clock) {
 struct Grid {
   TimeBins bins;
   std::vector<std::int64_t> row_rank, row_device, row_replica;
-  std::vector<std::int32_t> row_entry;  // row of /ranks
+  std::vector<std::int32_t> row_entry;  // row of /ranks, ascending
+  std::vector<Interval> captures;
 };
 
 // From the first start to the last end of all captures; ones so far from the first rank's (another clock, a file of
@@ -46,12 +47,14 @@ Interval span_of(const std::vector<Interval>& captures, std::int64_t bins) {
   return static_cast<Wide>(all.end_ns) - all.start_ns <= most_ns ? all : around(hour_ns);
 }
 
-Grid grid_of(std::int32_t iteration, const Ranks& ranks, const ClockModel& clock, std::int64_t bins) {
-  Grid grid;
-  std::vector<Interval> captures;
+/// By iteration. One pass: for each rank anew would cost ranks².
+using Grids = std::map<std::int32_t, Grid>;
+
+Grids grids_of(const Ranks& ranks, const ClockModel& clock, std::int64_t bins) {
+  Grids grids;
   for (std::size_t i = 0; i < ranks.entries.size(); ++i) {
     const RankEntry& entry = ranks.entries[i];
-    if (entry.iteration != iteration) continue;
+    Grid& grid = grids[entry.iteration];
     for (const std::int32_t device : entry.facts.devices) {
       grid.row_rank.push_back(entry.rank.value);
       grid.row_device.push_back(device);
@@ -59,10 +62,11 @@ Grid grid_of(std::int32_t iteration, const Ranks& ranks, const ClockModel& clock
       grid.row_entry.push_back(static_cast<std::int32_t>(i));
     }
     const Interval capture = capture_of(entry, clock);
-    if (capture.length_ns() > 0) captures.push_back(capture);
+    if (capture.length_ns() > 0) grid.captures.push_back(capture);
   }
-  if (!captures.empty()) grid.bins = equal_bins(span_of(captures, bins), bins);
-  return grid;
+  for (auto& [iteration, grid] : grids)
+    if (!grid.captures.empty()) grid.bins = equal_bins(span_of(grid.captures, bins), bins);
+  return grids;
 }
 
 std::string folder(std::int32_t iteration) { return "/timeline/iteration_" + std::to_string(iteration) + "/"; }
@@ -84,9 +88,15 @@ struct Timeline {
   }
   using Tables = RowTables<>;
 
-  static void closing(const ClosingRank& rank, const ClosingContext& context, std::vector<ResultMatrix>& out) {
+  using Shared = Grids;
+  static Shared shared(const ClosingContext& context) {
+    return grids_of(context.ranks, context.clock, context.config.timeline_bins);
+  }
+
+  static void closing(const ClosingRank& rank, const ClosingContext& context, const Shared& grids,
+                      std::vector<ResultMatrix>& out) {
     const RankEntry& entry = rank.entry;
-    const Grid grid = grid_of(entry.iteration, context.ranks, context.clock, context.config.timeline_bins);
+    const Grid& grid = grids.at(entry.iteration);
     if (grid.bins.count == 0) return;
     const auto corrected = [&](const Intervals& list) {
       Intervals moved;
@@ -112,12 +122,8 @@ struct Timeline {
   }
 
   static void report(const Tables&, const ReportContext& context, Report& out) {
-    std::map<std::int32_t, Grid> grids;
-    for (const RankEntry& entry : context.ranks.entries)
-      if (!grids.contains(entry.iteration))
-        grids[entry.iteration] = grid_of(entry.iteration, context.ranks, context.clock, context.config.timeline_bins);
     std::vector<std::int32_t> covered;
-    for (const auto& [iteration, grid] : grids) {
+    for (const auto& [iteration, grid] : grids_of(context.ranks, context.clock, context.config.timeline_bins)) {
       if (grid.bins.count == 0 || grid.row_rank.empty()) continue;
       const std::string at = folder(iteration);
       out.vectors.push_back({at + "bin_edges_ns", "edges of the time bins, corrected clock", "ns", grid.bins.edges()});
@@ -136,8 +142,9 @@ struct Timeline {
 
  private:
   static std::int64_t row_of(const Grid& grid, std::int32_t rank_row, std::int32_t device) {
-    for (std::size_t row = 0; row < grid.row_entry.size(); ++row)
-      if (grid.row_entry[row] == rank_row && grid.row_device[row] == device) return static_cast<std::int64_t>(row);
+    const auto of_rank = std::lower_bound(grid.row_entry.begin(), grid.row_entry.end(), rank_row) - grid.row_entry.begin();
+    for (auto row = static_cast<std::size_t>(of_rank); row < grid.row_entry.size() && grid.row_entry[row] == rank_row; ++row)
+      if (grid.row_device[row] == device) return static_cast<std::int64_t>(row);
     return -1;
   }
 

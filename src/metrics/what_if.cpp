@@ -195,8 +195,9 @@ struct WhatIf {
   static void ask(const StepGraph& whole, const GraphTimes& whole_measured, const ClosingContext& context, Row& row,
                   Tables& out) {
     std::vector<std::int32_t> stage_of_row, host_of_row;
+    const PipelineStages places(context.groups, context.workload.mesh);
     for (const RankEntry& entry : context.ranks.entries) {
-      stage_of_row.push_back(pipeline_stage(entry, context.groups, context.workload.mesh).stage);
+      stage_of_row.push_back(places.of(entry).stage);
       host_of_row.push_back(entry.host_index);
     }
     const ComputeTime compute = compute_time(whole, stage_of_row);
