@@ -40,7 +40,7 @@ struct LocalResults {
 };
 
 /// Reads this worker's files, largest first; every metric sees every trace once. Memory: one trace's events, plus the
-/// LocalResults (120 bytes per communication kernel; per GPU event ≤ 16 for segments, about 11 for chains).
+/// LocalResults (120 bytes per communication kernel; per GPU event ≤ 16 for segments, about 12 for chains).
 /// communicators: those of all exports of the run (survey_communicators).
 LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
                      Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,

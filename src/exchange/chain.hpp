@@ -1,5 +1,5 @@
 // The GPU events of one rank's steps, kept from its parse until the graph of each step is made: packed, since those of
-// all ranks of a worker are kept. Times stand as differences to the event before, names and lanes by number. About 11
+// all ranks of a worker are kept. Times stand as differences to the event before, names and lanes by number. About 12
 // bytes an event.
 #pragma once
 #include <cstdint>
