@@ -5,6 +5,7 @@
 #include <optional>
 #include <regex>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "discover/find_companions.hpp"
@@ -39,6 +40,20 @@ bool is_packed(const std::string& what) {
   return what == "tar archive" || what == "zip archive" || what == "zstd file";
 }
 
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// "iteration_10/rank3.json.gz" -> "iteration_#/rank#.json": equal for the traces of one run.
+std::string without_digits(std::string_view shown) {
+  if (shown.ends_with(".gz")) shown.remove_suffix(3);
+  std::string out;
+  for (const char c : shown) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) out += c;
+    else if (out.empty() || out.back() != '#') out += '#';
+  }
+  return out;
+}
+
 /// Sorts the files into traces and the rest, and words the rest.
 class Sieve {
  public:
@@ -51,6 +66,7 @@ class Sieve {
   std::vector<Candidate> sift(const FileTree& tree) {
     const std::string lead = lead_of(tree.root);
     std::vector<Candidate> candidates;
+    std::vector<std::pair<FoundFile, Sniffed>> strangers;
     std::vector<std::pair<FoundFile, Sniffed>> execution_traces;
     for (const FoundFile& file : tree.files) paths_.insert(file.path);
     for (const FoundFile& file : tree.files) {
@@ -63,7 +79,7 @@ class Sieve {
       if (!found.readable)
         problems_.add(problem(Code::unreadable_file, file.shown, "it cannot be opened"));
       else if (found.format == TraceFormat::unknown)
-        note_unknown(file, found);
+        note_unknown(file, found, strangers);
       else if (!can_read_(found.format))
         note_unread(file, found);
       else if (found.format == TraceFormat::execution_trace)
@@ -84,6 +100,7 @@ class Sieve {
     }
     std::sort(candidates.begin(), candidates.end(),
               [](const Candidate& a, const Candidate& b) { return natural_less(a.file.shown, b.file.shown); });
+    note_strangers(strangers, candidates, lead);
     for (const auto& [what, files] : unread_)
       problems_.add(problem(Code::unknown_format, files.first, what + ": not read by this version", files.second));
     return candidates;
@@ -136,7 +153,7 @@ class Sieve {
     return c;
   }
 
-  void note_unknown(const FoundFile& file, const Sniffed& found) {
+  void note_unknown(const FoundFile& file, const Sniffed& found, std::vector<std::pair<FoundFile, Sniffed>>& strangers) {
     ++others_[found.what];
     // Read as companions.
     if (found.what == "serving benchmark result" || is_gate_log_name(file_name(file.shown))) return;
@@ -144,10 +161,38 @@ class Sieve {
       if (paths_.contains(export_of(file.path))) return;  // it has been exported already
       problems_.add(problem(Code::unknown_format, file.shown, "Nsight Systems report: " + export_advice(file.path) +
                                                                   ", or run with --nsys-export where nsys is installed"));
-    } else if (is_packed(found.what))
-      problems_.add(problem(Code::unknown_format, file.shown, found.what + ": unpack it first"));
-    else if (has_trace_like_name(file.shown))
-      problems_.add(problem(Code::unknown_format, file.shown, found.what));
+    } else if (has_trace_like_name(file.shown) || is_packed(found.what))
+      strangers.emplace_back(file, found);
+  }
+
+  /// A file that has the name of a trace but is none is a lost trace; a JSON file of another kind (truth.json) is
+  /// nobody's loss. The name is a trace's if the profiler writes it so, if it is that of a trace beside it but for the
+  /// digits, or if it names a rank of which there is no trace and the content is nothing known.
+  void note_strangers(const std::vector<std::pair<FoundFile, Sniffed>>& strangers,
+                      const std::vector<Candidate>& candidates, const std::string& lead) {
+    std::set<std::string> names;
+    std::set<std::tuple<std::int32_t, std::int32_t, std::int32_t>> ranks;
+    for (const Candidate& c : candidates) {
+      names.insert(without_digits(c.file.shown));
+      ranks.emplace(c.file.iteration, c.file.replica, c.file.rank_in_name);
+    }
+    for (const auto& [file, found] : strangers) {
+      const NameFacts name = read_name(lead, file.shown, rank_regex_);
+      const bool other_kind = found.what == "other JSON" || found.what == "other pickle" || is_packed(found.what);
+      const bool lost = has_trace_like_name(file.shown) &&
+                        (contains(file.shown, ".pt.trace.json") || names.contains(without_digits(file.shown)) ||
+                         (!other_kind && name.rank >= 0 && !ranks.contains({name.iteration, name.replica, name.rank})));
+      if (lost) {
+        Problem p = problem(Code::json_invalid, file.shown, "named like a trace, but it is: " + found.what);
+        p.iteration = name.iteration;
+        p.rank = name.rank;
+        problems_.add(std::move(p));
+      } else if (is_packed(found.what)) {
+        problems_.add(problem(Code::unknown_format, file.shown, found.what + ": unpack it first"));
+      } else if (found.what != "other JSON" || contains(file_name(file.shown), "trace")) {
+        problems_.add(problem(Code::unknown_format, file.shown, found.what));
+      }
+    }
   }
 
   void note_unread(const FoundFile& file, const Sniffed& found) {

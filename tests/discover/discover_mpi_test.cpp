@@ -18,7 +18,7 @@ TEST(DiscoverOverWorkers, EveryWorkerGetsTheSameInputAndOneWarns) {
              std::string(test::kineto) + std::string(static_cast<std::size_t>(100 * rank), ' '));
   tree.add("workload_card.yaml",
            "workload: {data: {seq_len: 4096}}\nModel-executor: {model_plan_parallelization: {tp: 9}}\n");
-  tree.add("other.json", "{}");
+  tree.add("other.json", "hello");
   tree.add("hosts", "0 a\n1 b\n");
   Config config;
   config.input.folders = {tree.path()};

@@ -64,7 +64,8 @@ TEST(TraceFiles, OtherFilesAreNamedOncePerReason) {
   tree.add("rank0.json", kineto);
   tree.add("et_0.json", R"({"schema": "1", "nodes": []})");
   tree.add("et_1.json", R"({"schema": "1", "nodes": []})");
-  tree.add("config.json", R"({"a": 1})");
+  tree.add("old_trace.json", R"({"a": 1})");
+  tree.add("notes.json", "hello");
   tree.add("zero.json", "");
   tree.add("zero.log", "");
   tree.add("node.nsys-rep", "x");
@@ -77,9 +78,45 @@ TEST(TraceFiles, OtherFilesAreNamedOncePerReason) {
   for (const Problem& p : problems.rows())
     if (p.code == Code::unknown_format) rows.push_back(p.file + ": " + p.detail + " #" + std::to_string(p.count));
   EXPECT_THAT(rows,
-              ElementsAre("config.json: other JSON #1", "et_0.json: execution trace: not read by this version #2",
+              ElementsAre("et_0.json: execution trace: not read by this version #2",
                           "node.nsys-rep: Nsight Systems report: " + export_advice("node.nsys-rep") +
-                              ", or run with --nsys-export where nsys is installed #1"));
+                              ", or run with --nsys-export where nsys is installed #1",
+                          "notes.json: other file #1", "old_trace.json: other JSON #1"));
+}
+
+std::vector<std::string> lost_in(const TempTree& tree) {
+  Problems problems;
+  find_input(config_for(tree), kineto_only, problems);
+  std::vector<std::string> rows;
+  for (const Problem& p : problems.rows())
+    if (p.code == Code::json_invalid) rows.push_back(p.file + " (rank " + std::to_string(p.rank) + "): " + p.detail);
+  EXPECT_EQ(problems.count(Code::unknown_format), 0);
+  return rows;
+}
+
+TEST(TraceFiles, AFileNamedLikeATraceThatIsNoneIsALostTrace) {
+  const TempTree tree;
+  tree.add("iteration_10/rank0_trace.json", kineto);
+  tree.add_gzip("iteration_10/rank2_trace.json.gz", kineto);
+  tree.add("iteration_10/rank1_trace.json", "hello");
+  tree.add("iteration_10/rank3_trace.json.gz", R"({"error": "quota"})");
+  tree.add("iteration_10/rank_4.json", "hello");
+  tree.add("iteration_10/host_77.1700000000.pt.trace.json", "hello");
+  EXPECT_THAT(lost_in(tree),
+              ElementsAre("iteration_10/host_77.1700000000.pt.trace.json (rank -1): named like a trace, but it is: other file",
+                          "iteration_10/rank1_trace.json (rank 1): named like a trace, but it is: other file",
+                          "iteration_10/rank3_trace.json.gz (rank 3): named like a trace, but it is: other JSON",
+                          "iteration_10/rank_4.json (rank 4): named like a trace, but it is: other file"));
+}
+
+TEST(TraceFiles, AFileOfAnotherKindBesideTheTracesIsNoLoss) {
+  const TempTree tree;
+  tree.add("rank0_trace.json", kineto);
+  for (const char* name : {"truth.json", "config.json", "rank0_metrics.json", "rank1_metrics.json"})
+    tree.add(name, R"({"a": 1})");
+  tree.add("README", "hello");
+  tree.add("README.md", "hello");
+  EXPECT_THAT(lost_in(tree), ElementsAre());
 }
 
 TEST(TraceFiles, MoreThanOneRunNeedsAChoice) {
