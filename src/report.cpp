@@ -8,10 +8,13 @@
 #include <fmt/format.h>
 
 #include "metrics/card_check.hpp"
+#include "store/losses.hpp"
 #include "store/text_report.hpp"
 
 namespace ccl {
 namespace {
+
+constexpr std::size_t most_files_named = 10;
 
 ExitCode planned_exit(const Results& results) {
   if (results.partial) return ExitCode::ended_early;
@@ -99,7 +102,9 @@ Outcome outcome(const Results& results, const Comm& comm) {
   out.text = output.json                       ? results_json(results)
              : !results.config.metrics.empty() ? metric_details(results)
                                                : summary_page(results);
-  out.notes = warnings_line(results.problems) + timings;
+  out.notes = warnings_line(results.problems);
+  for (const std::string& line : loss_lines(results, most_files_named)) out.notes += "lost: " + line + "\n";
+  out.notes += timings;
   if (results.partial) out.notes += "ended early: the results cover the files read so far\n";
   if (!output.quiet)
     out.notes += idle_workers_line(results.input.files, static_cast<std::size_t>(comm.num_workers()));

@@ -64,6 +64,8 @@ std::string results_json(const Results& results);
 
 /// The one page of text: ≤ 60 lines of ≤ 100 columns. Worker 0.
 std::string summary_page(const Results& results);
+/// The same without a limit of lines.
+std::string whole_page(const Results& results);
 /// The long form of the selected metrics (--metric).
 std::string metric_details(const Results& results);
 

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "metrics/format.hpp"
+#include "store/losses.hpp"
 #include "store/plain_text.hpp"
 #include "store/results.hpp"
 #include "store/run_facts.hpp"
@@ -14,25 +16,33 @@ namespace ccl {
 namespace {
 
 constexpr std::size_t page_columns = 100, page_lines = 60, label_columns = 14;
-// A line that needs more than this is for --metric.
-constexpr std::size_t lines_per_entry = 3;
+
+/// What a reader gets: one page, or all of it.
+struct Room {
+  std::size_t lines = page_lines, lines_per_entry = 3;
+};
+constexpr Room unlimited{SIZE_MAX, SIZE_MAX};
 
 /// Lines of the page, each safe and within its width.
 class Page {
  public:
+  explicit Page(Room room) : room_(room) {}
   /// `metric`: what the line is called where there is no room for it; empty: it always has room.
   void add(std::string_view line, const std::string& metric = {}) {
-    for (std::string& wrapped : wrap(one_line(line), page_columns, label_columns, lines_per_entry))
+    for (std::string& wrapped : wrap(one_line(line), page_columns, label_columns, room_.lines_per_entry))
       lines_.push_back({std::move(wrapped), metric});
   }
   void add_labelled(std::string label, const std::string& text, const std::string& metric = {}) {
     label.resize(std::max(label.size() + 1, label_columns), ' ');
     add(label + text, metric);
   }
-  /// The last line always stands; what does not fit before it is counted instead, and its metrics are named.
+  /// The last line always stands; entries that do not fit before it are counted instead, and their metrics named.
   std::string text(const std::string& last) {
     std::size_t kept = lines_.size();
-    if (kept + 1 > page_lines) kept = page_lines - 2;
+    if (kept >= room_.lines) {
+      kept = room_.lines - 2;
+      while (kept > 0 && lines_[kept].text.starts_with(' ')) --kept;
+    }
     std::string out;
     for (std::size_t i = 0; i < kept; ++i) out += lines_[i].text + "\n";
     if (kept < lines_.size()) out += cut_to_width(left_out(kept), page_columns) + "\n";
@@ -46,7 +56,7 @@ class Page {
 
   std::string left_out(std::size_t from) const {
     constexpr std::size_t room = page_columns - std::string_view(" and 99 more").size();
-    std::string line = std::to_string(lines_.size() - from) + " more lines (--metric NAME)";
+    std::string line = std::to_string(lines_.size() - from) + " more lines (--metric NAME, or --report-dir DIR)";
     std::size_t named = 0, unnamed = 0;
     for (std::size_t i = from; i < lines_.size(); ++i) {
       const std::string& name = lines_[i].metric;
@@ -59,6 +69,7 @@ class Page {
     return unnamed == 0 ? line : line + " and " + std::to_string(unnamed) + " more";
   }
 
+  Room room_;
   std::vector<Line> lines_;
 };
 
@@ -168,6 +179,13 @@ void add_warnings(Page& page, const Problems& problems) {
   page.add_labelled("warnings", line);
 }
 
+/// Which files the losses are in.
+void add_losses(Page& page, const Results& results) {
+  constexpr std::size_t most_files = 3;
+  std::string label = "lost";
+  for (const std::string& line : loss_lines(results, most_files)) page.add_labelled(std::exchange(label, ""), line);
+}
+
 /// What card and traces say differently, one line each.
 void add_disagreements(Page& page, const Problems& problems) {
   if (problems.count(Code::card_disagrees) == 0) return;
@@ -212,12 +230,11 @@ std::string value_text(const Headline& headline) {
   return number.data();
 }
 
-}  // namespace
-
-std::string summary_page(const Results& results) {
-  Page page;
+std::string page_text(const Results& results, Room room) {
+  Page page(room);
   add_input(page, results);
   add_warnings(page, results.problems);
+  add_losses(page, results);
   add_disagreements(page, results.problems);
   for (const PageSection section : {PageSection::answer, PageSection::step_time, PageSection::overlap,
                                     PageSection::traffic, PageSection::clock, PageSection::further})
@@ -225,6 +242,11 @@ std::string summary_page(const Results& results) {
   add_absent(page, results);
   return page.text("results       " + results.config.output.hdf5);
 }
+
+}  // namespace
+
+std::string summary_page(const Results& results) { return page_text(results, Room()); }
+std::string whole_page(const Results& results) { return page_text(results, unlimited); }
 
 std::string metric_details(const Results& results) {
   std::string out;

@@ -234,7 +234,8 @@ std::string text_report(const Results& results, std::time_t now) {
   add_overlap(text, results);
   add_load(text, results);
   add_traffic(text, results);
-  return text.take();
+  text.title("5. Everything the page says");
+  return text.take() + whole_page(results);
 }
 
 std::string write_text_report(const Results& results, std::time_t now) {

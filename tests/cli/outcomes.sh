@@ -51,6 +51,17 @@ expect "the dumped job asks for the same" says out '^iter_time'
 
 run 3 cut --strict -o cut.h5
 expect "strict losses still leave a file" [ -f cut.h5 ]
+expect "the page names the damaged file and its rank" says out '^lost +rank 3, .*rank3.*: (gzip|file)_cut'
+expect "so does stderr" says err '^lost: rank 3, .*rank3.*: (gzip|file)_cut'
+# A trace that became something else is lost; a file of another kind beside the traces is not.
+cp -r set/profile_traces changed
+echo '{"planted": 1}' >changed/truth.json
+echo hello >changed/README
+run 0 changed --strict -o changed.h5
+expect "files beside the traces are no warning" says out '^warnings +none'
+for trace in changed/*/rank3*; do echo hello >"$trace"; done
+run 3 changed --strict -o changed.h5
+expect "the lost trace is named" says out '^lost +rank 3, .*rank3.*: json_invalid \(named like a trace'
 run 0 cut -o cut.h5
 run 4 set/profile_traces --time-limit 0.000001s -o late.h5
 expect "ended early is said" says out 'ENDED EARLY'

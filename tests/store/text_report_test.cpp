@@ -63,6 +63,17 @@ TEST(TextReport, WhatWasNotComputedIsUnknownNotZero) {
   EXPECT_NE(text.find("traffic_distribution was not computed"), std::string::npos);
 }
 
+TEST(TextReport, HoldsThePageWithoutItsLimitOfLines) {
+  const test::Run run = test::sample_run();
+  Results results = run.results();
+  for (int i = 0; i < 80; ++i) {
+    results.metrics.push_back(test::sample_metric());
+    results.metrics.back().report.page = {"entry " + std::to_string(i), "              to its end"};
+  }
+  const std::string text = text_report(results, moment);
+  EXPECT_NE(text.find("entry 79\n              to its end\nresults "), std::string::npos) << text;
+}
+
 TEST(TextReport, ASecondReportOfTheSameSecondGetsItsOwnName) {
   const ScratchFolder folder;
   test::Run run;

@@ -1,0 +1,84 @@
+#include "store/losses.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "discover/natural_order.hpp"
+#include "metrics/format.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::size_t most_codes = 3, most_detail_bytes = 120;
+
+/// All that one file lost.
+struct Loss {
+  std::string file;
+  std::set<std::int32_t> ranks{};
+  Severity severity = Severity::notice;
+  std::int64_t count = 0;        // of its warnings
+  std::vector<Problem> first{};  // of each code, in the order of /warnings/rows
+  std::map<Code, std::int64_t> counts{};
+};
+
+std::string code_text(const Loss& loss, const Problem& problem) {
+  const std::int64_t count = loss.counts.at(problem.code);
+  std::string text = (count > 1 ? std::to_string(count) + " " : "") + std::string(info(problem.code).name);
+  if (problem.offset >= 0) text += (count > 1 ? ", the first at byte " : " at byte ") + std::to_string(problem.offset);
+  if (problem.detail.empty()) return text;
+  return text + " (" + problem.detail.substr(0, most_detail_bytes) +
+         (problem.detail.size() > most_detail_bytes ? " ...)" : ")");
+}
+
+std::string text_of(const Loss& loss) {
+  std::string text;
+  if (!loss.ranks.empty())
+    text = (loss.ranks.size() == 1 ? "rank " : "ranks ") + rank_list({loss.ranks.begin(), loss.ranks.end()}) + ", ";
+  text += (loss.file.empty() ? "no file" : loss.file) + ": ";
+  for (std::size_t i = 0; i < loss.first.size() && i < most_codes; ++i)
+    text += (i == 0 ? "" : ", ") + code_text(loss, loss.first[i]);
+  return loss.first.size() > most_codes ? text + ", ..." : text;
+}
+
+}  // namespace
+
+std::vector<std::string> loss_lines(const Results& results, std::size_t most) {
+  std::map<std::string, std::set<std::int32_t>> ranks;
+  for (const RankEntry& entry : results.ranks.entries)
+    if (entry.facts.file >= 0)
+      ranks[results.input.files[static_cast<std::size_t>(entry.facts.file)].shown].insert(entry.rank.value);
+  std::map<std::string, Loss> by_file;
+  for (const Problem& row : results.problems.rows()) {
+    if (info(row.code).severity == Severity::notice) continue;
+    Loss& loss = by_file[row.file];
+    loss.file = row.file;
+    loss.severity = std::max(loss.severity, info(row.code).severity);
+    loss.count += row.count;
+    if (row.rank >= 0) loss.ranks.insert(row.rank);
+    if (loss.counts.emplace(row.code, 0).second) loss.first.push_back(row);
+    loss.counts[row.code] += row.count;
+  }
+  std::map<Code, std::int64_t> kept;
+  std::vector<Loss> losses;
+  for (auto& [file, loss] : by_file) {
+    if (const auto known = ranks.find(file); loss.ranks.empty() && known != ranks.end()) loss.ranks = known->second;
+    for (const auto& [code, count] : loss.counts) kept[code] += count;
+    losses.push_back(std::move(loss));
+  }
+  bool all_kept = true;  // not more rows of a code than /warnings/rows takes
+  for (const auto& [code, count] : kept) all_kept = all_kept && count == results.problems.count(code);
+  std::sort(losses.begin(), losses.end(), [](const Loss& a, const Loss& b) {
+    if (a.severity != b.severity) return a.severity > b.severity;
+    return a.count != b.count ? a.count > b.count : natural_less(a.file, b.file);
+  });
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < losses.size() && i < most; ++i) lines.push_back(text_of(losses[i]));
+  if (losses.size() > most || !all_kept)
+    lines.push_back("and " + std::string(all_kept ? "" : "at least ") +
+                    counted(losses.size() - std::min(losses.size(), most), "more file") +
+                    "; all are in /warnings/rows of the result file");
+  return lines;
+}
+
+}  // namespace ccl
