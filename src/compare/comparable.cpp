@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compare/change.hpp"
+#include "metrics/format.hpp"
 
 namespace ccl {
 namespace {
@@ -69,6 +70,18 @@ void compare_bytes(const StoredRun& first, const StoredRun& second, Comparabilit
 
 }  // namespace
 
+std::string lacking_ranks(const StoredRun& run) {
+  std::string text;
+  for (const auto& [status, what] : {std::pair("missing", "missing"), std::pair("partial", "damaged"),
+                                     std::pair("no_gpu_events", "no GPU events on")}) {
+    const auto found = run.ranks_by_status().find(status);
+    if (found == run.ranks_by_status().end()) continue;
+    text += (text.empty() ? "" : ", ") + std::string(what) + (found->second.size() == 1 ? " rank " : " ranks ") +
+            rank_list(found->second);
+  }
+  return text;
+}
+
 Comparability comparability(const StoredRun& first, const StoredRun& second) {
   Comparability found;
   compare_work(first, second, found);
@@ -89,6 +102,8 @@ Comparability comparability(const StoredRun& first, const StoredRun& second) {
                      first.root_integer("world_size") == second.root_integer("world_size");
   if (!found.same_ranks) found.notes.push_back("ranks and groups are not compared: they mean something else");
   compare_bytes(first, second, found);
+  if (const std::string text = lacking_ranks(first); !text.empty()) found.lacking.push_back("first: " + text);
+  if (const std::string text = lacking_ranks(second); !text.empty()) found.lacking.push_back("second: " + text);
   return found;
 }
 

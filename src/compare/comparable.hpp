@@ -10,8 +10,12 @@ namespace ccl {
 struct Comparability {
   std::vector<std::string> refusals;  // a comparison would mislead: another model, batch, window
   std::vector<std::string> notes;     // differences that are fine but must be known: GPU, mesh, missing ranks
+  std::vector<std::string> lacking;   // "rank 3 of the second is damaged": every verdict rests on less than the runs
   bool same_ranks = true;             // rank r of one is rank r of the other: same mesh and number of ranks
 };
+
+/// "missing rank 3, damaged ranks 4, 5": of one file; empty if it lacks nothing.
+std::string lacking_ranks(const StoredRun& run);
 
 /// Values that only one file knows do not refuse, they are a note.
 Comparability comparability(const StoredRun& first, const StoredRun& second);

@@ -102,12 +102,14 @@ ResultTable note_table(const CompareResults& results) {
     for (const std::string& text : comparison.comparability.refusals)
       rows.push_back({comparison.second, "refusal", text});
     for (const std::string& text : comparison.comparability.notes) rows.push_back({comparison.second, "note", text});
+    for (const std::string& text : comparison.comparability.lacking)
+      rows.push_back({comparison.second, "incomplete", text});
     for (const AbsentMetric& one : comparison.absent)
       rows.push_back({comparison.second, "not compared", one.metric + ": " + one.why});
   }
   const std::vector<ColumnSpec<NoteRow>> specs{
       column("second_file", &NoteRow::file, "", "the file that is compared with the first"),
-      column("kind", &NoteRow::kind, "", "refusal (overruled by --force), note or not compared"),
+      column("kind", &NoteRow::kind, "", "refusal (overruled by --force), note, incomplete or not compared"),
       column("text", &NoteRow::text, "", "what differs")};
   return make_table("notes", "what stands in the way of comparing", specs, rows);
 }
@@ -137,6 +139,7 @@ std::string comparison_json(const CompareResults& results) {
     json.key("second").text(comparison.second);
     add_texts(json, "refusals", comparison.comparability.refusals);
     add_texts(json, "notes", comparison.comparability.notes);
+    add_texts(json, "incomplete", comparison.comparability.lacking);
     json.key("not_compared").open('{');
     for (const AbsentMetric& one : comparison.absent) json.key(one.metric).text(one.why);
     json.close('}');

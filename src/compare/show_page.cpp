@@ -144,13 +144,13 @@ std::string split_text(const Comparison& comparison, std::int64_t top) {
   return text;
 }
 
-std::string bounds_text(const std::vector<JudgedBound>& judged) {
+std::string bounds_text(const std::vector<JudgedBound>& judged, const std::string& reservation) {
   std::string text;
   for (const JudgedBound& one : judged) {
     const char* outcome = one.outcome == BoundOutcome::broken         ? "BROKEN"
                           : one.outcome == BoundOutcome::within_noise ? "within noise"
                                                                       : "kept";
-    text += fmt::format("fail-if       {}: {} ({} -> {}, {})\n", one.bound.text, outcome,
+    text += fmt::format("fail-if       {}: {}{} ({} -> {}, {})\n", one.bound.text, outcome, reservation,
                         value_text(one.change.first, one.figure.unit), value_text(one.change.second, one.figure.unit),
                         change_text(one.change.change_ratio));
   }
@@ -165,8 +165,9 @@ std::string describe(const StoredRun& run) {
   std::string text =
       fmt::format("{} of {} ranks, {}", run.root_integer("ranks_covered"), run.root_integer("ranks_expected"),
                   counted(static_cast<std::size_t>(run.steps_count()), "step"));
-  for (const std::string& more :
-       {run.root_text("mesh"), run.workload("model"), run.gpu(), run.root_text("completeness")})
+  const std::string lacking = lacking_ranks(run), completeness = run.root_text("completeness");
+  for (const std::string& more : {lacking, run.root_text("mesh"), run.workload("model"), run.gpu(),
+                                  lacking.empty() || completeness != "complete" ? completeness : ""})
     if (!more.empty()) text += ", " + more;
   return text;
 }
@@ -181,12 +182,15 @@ std::string comparison_page(const CompareRequest& request, const CompareResults&
     add_line(lines, "second", comparison.second + ": " + results.descriptions[i + 1]);
     for (const std::string& refusal : comparison.comparability.refusals) add_line(lines, "forced", refusal);
     for (const std::string& note : comparison.comparability.notes) add_line(lines, "note", note);
-    add_line(lines, "answer", answer(comparison));
+    const std::vector<std::string>& lacking = comparison.comparability.lacking;
+    for (const std::string& text : lacking)
+      add_line(lines, "incomplete", text + "; the verdicts are of what is there and may change with the rest");
+    add_line(lines, "answer", (lacking.empty() ? "" : "with incomplete data: ") + answer(comparison));
     if (const std::string note = single_steps(comparison); !note.empty()) add_line(lines, "note", note);
     for (const AbsentMetric& absent : comparison.absent)
       add_line(lines, "not compared", absent.metric + ": " + absent.why);
     for (const std::string& line : lines) page += line + "\n";
-    page += bounds_text(results.judged[i]);
+    page += bounds_text(results.judged[i], lacking.empty() ? "" : " (incomplete data)");
     page += "\n" + heading("figure (median over steps)");
     for (const ComparedFigure& one : comparison.whole) page += row(one.figure.label, one);
     page += split_text(comparison, request.top);

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "config_values.hpp"
+#include "core/kinds.hpp"
+#include "core/problems.hpp"
 
 namespace ccl {
 namespace {
@@ -128,9 +130,33 @@ StoredRun::StoredRun(const std::string& path) : path_(path), file_(path), root_(
     has_markers_ = has_markers_ || sources[i] != "span";
   }
   steps_count_ = static_cast<std::int64_t>(distinct.size());
-  const std::vector<std::string> gpus = table("/ranks").texts("gpu");
+  const StoredTable ranks = table("/ranks");
+  const std::vector<std::string> gpus = ranks.texts("gpu");
   for (const std::string& gpu : std::set<std::string>(gpus.begin(), gpus.end()))
     if (!gpu.empty()) gpu_ += (gpu_.empty() ? "" : ", ") + gpu;
+  const std::vector<double> numbers = ranks.numbers("rank");
+  const std::vector<std::string> statuses = ranks.texts("status");
+  // How much a cut file lost is not known: only the warning tells of it.
+  const std::vector<std::string> files = ranks.texts("file");
+  std::set<std::string> damaged_files;
+  if (has_table("/warnings/rows")) {
+    const StoredTable warnings = table("/warnings/rows");
+    const std::vector<std::string> severities = warnings.texts("severity"), named = warnings.texts("file");
+    for (std::size_t i = 0; i < named.size(); ++i)
+      if (severities[i] != to_text(Severity::notice)) damaged_files.insert(named[i]);
+  }
+  std::map<std::int32_t, std::string> worst;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const bool whole = statuses[i] == to_text(RankStatus::ok);
+    std::string& status = worst.emplace(static_cast<std::int32_t>(numbers[i]), statuses[i]).first->second;
+    if (!whole)
+      status = statuses[i];
+    else if (damaged_files.contains(files[i]))
+      status = to_text(RankStatus::partial);
+  }
+  for (const auto& [rank, status] : worst) ranks_by_status_[status].push_back(rank);
+  for (std::int32_t rank = 0; rank < root_integer("ranks_expected"); ++rank)
+    if (!worst.contains(rank)) ranks_by_status_["missing"].push_back(rank);
 }
 
 std::string StoredRun::root_text(const std::string& name) const {

@@ -47,6 +47,8 @@ class StoredRun {
   /// Steps are markers of the profiler, not the span of the whole trace.
   bool has_markers() const { return has_markers_; }
   std::string gpu() const { return gpu_; }
+  /// By the worst status over iterations: ok, partial (something was lost), no_gpu_events; and missing.
+  const std::map<std::string, std::vector<std::int32_t>>& ranks_by_status() const { return ranks_by_status_; }
 
   std::vector<std::string> metrics() const;
   /// ok, partial, absent, not_applicable; "missing" if the file lacks the metric. reason: why it is absent.
@@ -66,6 +68,7 @@ class StoredRun {
   std::int64_t steps_count_ = 0;
   bool has_markers_ = false;
   std::string gpu_;
+  std::map<std::string, std::vector<std::int32_t>> ranks_by_status_;
 };
 
 }  // namespace ccl

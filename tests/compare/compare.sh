@@ -27,6 +27,12 @@ for rank in 0 1 2 3 4 5 6 7; do slower+=(--fault "slow_rank:rank=$rank,factor=1.
 plant base --seed 1
 plant again --seed 2
 plant slow --seed 3 "${slower[@]}"
+# The same job once more with the end of rank 3 cut off, and with rank 5 gone.
+for lacking in cut gone; do
+  cp -r again "$lacking"
+  if [ "$lacking" = cut ]; then truncate -s -2000 "$lacking"/profile_traces/*/rank3*; else rm "$lacking"/profile_traces/*/rank5*; fi
+  timeout 60 "$analyze" "$lacking" -o "$lacking.h5" -q >out 2>err || exit 1
+done
 plant other --seed 4 --hidden 512 --local-batch 2
 
 run 0 base.h5 again.h5
@@ -54,6 +60,20 @@ run 5 base.h5 again.h5 --fail-if 'comm_comp_overlap.communication_ns>1us'
 run 5 base.h5 slow.h5 --fail-if 'microbatch>+5%' --fail-if 'what_if>+1%'
 expect "only the bound of the micro-batches" [ "$(grep -c BROKEN out)" = 1 ]
 run 5 base.h5 again.h5 slow.h5 --fail-if 'iter_time>+3%'
+
+run 0 base.h5 again.h5
+expect "whole runs are called complete" says out 'complete$'
+expect "and nothing is incomplete" silent_about out 'incomplete'
+run 0 base.h5 cut.h5
+expect "a damaged rank is named" says out '^second +cut.h5: 8 of 8 ranks, 6 steps, damaged rank 3'
+expect "and only the first is called complete" [ "$(grep -c 'complete$' out)" = 1 ]
+expect "what the verdicts rest on" says out '^incomplete +second: damaged rank 3; '
+expect "the answer is qualified" says out '^answer +with incomplete data: '
+run 0 gone.h5 base.h5 --fail-if 'iter_time>+50%'
+expect "a missing rank is named" says out '^incomplete +first: missing rank 5; '
+expect "a bound is qualified" says out '^fail-if .*: kept \(incomplete data\)'
+run 0 cut.h5 gone.h5 --output-json
+expect "in JSON too" says out '"incomplete": \["first: damaged rank 3", "second: missing rank 5"\]'
 
 run 2 base.h5 other.h5
 expect "another model is refused with the reason" says err '^ccl-compare: .*cannot be compared \(different '
