@@ -21,6 +21,7 @@
 #include "run.hpp"
 #include "same_build.hpp"
 #include "store/results.hpp"
+#include "store/unfinished_file.hpp"
 
 namespace {
 
@@ -47,7 +48,10 @@ void say_ending(int signal) {
 
 void on_signal(int signal) {
   const int error_number = errno;
-  if (stop_signals.fetch_add(1) > 0) _exit(static_cast<int>(ExitCode::ended_early));
+  if (stop_signals.fetch_add(1) > 0) {
+    remove_unfinished_files();
+    _exit(static_cast<int>(ExitCode::ended_early));
+  }
   if (says_why) say_ending(signal);
   errno = error_number;
 }

@@ -54,7 +54,7 @@ OutputFile::OutputFile(const std::string& target) : target_(target), temporary_(
     throw FatalError(ExitCode::bad_request,
                      "cannot write '" + target + "' (not a regular file) Choose another place with -o.");
   const Handle access = hdf5::access();
-  file_ = H5Fcreate(temporary_.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access);
+  file_ = H5Fcreate(temporary_path().c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access);
   if (file_ < 0)
     throw FatalError(ExitCode::bad_request,
                      "cannot write '" + target + "' (" + hdf5::reason() + ") Choose another place with -o.");
@@ -63,7 +63,7 @@ OutputFile::OutputFile(const std::string& target) : target_(target), temporary_(
 OutputFile::~OutputFile() {
   if (committed_) return;
   // Freeing the disk first lets HDF5 flush and close what it still holds after a full disk.
-  if (truncate(temporary_.c_str(), 0) == 0 || errno != ENOENT) unlink(temporary_.c_str());
+  if (truncate(temporary_path().c_str(), 0) == 0 || errno != ENOENT) unlink(temporary_path().c_str());
   if (file_ >= 0) H5Fclose(file_);
 }
 
@@ -126,7 +126,7 @@ void OutputFile::release() {
 
 void OutputFile::reopen() {
   const Handle access = hdf5::access();
-  file_ = check(H5Fopen(temporary_.c_str(), H5F_ACC_RDWR, access), "write '" + target_ + "'");
+  file_ = check(H5Fopen(temporary_path().c_str(), H5F_ACC_RDWR, access), "write '" + target_ + "'");
 }
 
 std::int64_t OutputFile::free_bytes() const {
@@ -137,8 +137,8 @@ std::int64_t OutputFile::free_bytes() const {
 
 void OutputFile::commit() {
   release();
-  sync_to_disk(temporary_, target_);
-  if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
+  sync_to_disk(temporary_path(), target_);
+  if (std::rename(temporary_path().c_str(), target_.c_str()) != 0)
     throw FatalError(ExitCode::runtime_failure, "cannot write '" + target_ + "' (" + std::strerror(errno) + ")");
   committed_ = true;
   sync_to_disk(folder_of(target_), target_);

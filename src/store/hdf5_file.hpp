@@ -12,6 +12,7 @@
 
 #include "comm/comm.hpp"
 #include "core/result_table.hpp"
+#include "store/unfinished_file.hpp"
 
 namespace ccl {
 
@@ -55,7 +56,7 @@ class OutputFile {
   /// Closes the file so that all workers can open it together; reopen() takes it back.
   void release();
   void reopen();
-  const std::string& temporary_path() const { return temporary_; }
+  const std::string& temporary_path() const { return temporary_.path(); }
   /// Room on the file system; INT64_MAX if it does not tell.
   std::int64_t free_bytes() const;
 
@@ -63,7 +64,8 @@ class OutputFile {
   void commit();
 
  private:
-  std::string target_, temporary_;
+  std::string target_;
+  UnfinishedFile temporary_;
   std::int64_t file_ = -1;
   bool committed_ = false;
 };

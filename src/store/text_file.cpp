@@ -10,6 +10,7 @@
 #include <random>
 
 #include "core/problems.hpp"
+#include "store/unfinished_file.hpp"
 
 namespace ccl {
 namespace {
@@ -34,7 +35,8 @@ std::string temporary_name(const std::string& target) {
 }
 
 void write_text_file(const std::string& what, const std::string& target, std::string_view text) {
-  const std::string temporary = temporary_name(target);
+  const UnfinishedFile unfinished(temporary_name(target));
+  const std::string& temporary = unfinished.path();
   const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   bool whole = file >= 0 && write_all(file, text);
   int error = errno;

@@ -134,6 +134,25 @@ class FaultsTest(FieldTest):
     def test_a_second_signal_ends_at_once(self):
         self.assert_honest(*self.signalled("workers", signal.SIGINT, signal.SIGINT))
 
+    def unfinished(self):
+        return [name for name in os.listdir(self.folder) if ".tmp." in name]
+
+    def test_a_second_signal_leaves_no_unfinished_file(self):
+        output = os.path.join(self.folder, "signalled.h5")
+        process = self.started(self.write(traces(6, 500)), output)
+        workers = self.reading(process)
+        while process.poll() is None and not self.unfinished() and not os.path.exists(output):
+            time.sleep(0.0005)
+        for number in (signal.SIGINT, signal.SIGINT):
+            for pid in workers:
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.01)
+        self.assert_honest(*self.ended(process), output, complete=4)
+        self.assertEqual(self.unfinished(), [])
+
     def test_the_launcher_ends_the_workers_early(self):
         # Open MPI kills the workers one second later, whatever they are at, and ends with 1, also when they are done.
         self.assert_honest(*self.signalled("launcher", signal.SIGTERM), partial=1, complete=1)
