@@ -1,6 +1,8 @@
 #include "metrics/all_metrics.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "core/lower_case.hpp"
 
@@ -89,6 +91,48 @@ bool answers_to(const MetricInfo& info, const std::string& name) {
                      [&](const std::string& alias) { return lower_case(alias) == name; });
 }
 
+/// Labels of the page and words people use, by the metric that answers them.
+constexpr std::pair<std::string_view, std::string_view> words_of[] = {
+    {"straggler_lag", "late lag wait waiting blame delay slow slowrank slowlink"},
+    {"iter_time", "step steptime period"},
+    {"throughput_tokens", "tokens"},
+    {"comm_comp_overlap", "exposed"},
+    {"pipeline_bubble", "bubble"},
+    {"traffic_distribution", "traffic bytes"},
+    {"traffic_window", "windows"},
+    {"gpu_utilization", "gpu"},
+    {"coll_call_num", "calls"},
+    {"communication", "busbw"},
+    {"bandwidth", "transfer slowlinks"},
+    {"straggler", "compute imbalance"},
+    {"kernel", "kernels"},
+    {"training_phases", "phases"},
+    {"token_to_expert_assignment", "experts"},
+    {"cpu_overhead", "cpu launch"},
+    {"hardware_saturation", "hardware"},
+    {"blocking_comm", "blocking"},
+    {"stage_overlap", "stages"},
+    {"stream_roles", "streams"},
+    {"what_if", "speedup ideal s"},
+};
+
+bool holds_word(std::string_view words, const std::string& word, char between) {
+  const std::string all = between + std::string(words) + between;
+  return all.find(between + word + between) != std::string::npos;
+}
+
+/// The metric a word may mean: by the table, one whose name holds it ("path"), or one spelled alike.
+std::string suggested(const std::string& asked, const std::vector<std::string>& known) {
+  std::string word;
+  for (const char c : lower_case(asked))
+    if (c != '-' && c != ' ' && c != '_') word += c;
+  for (const auto& [metric, words] : words_of)
+    if (holds_word(words, word, ' ')) return std::string(metric);
+  for (const std::string& name : known)
+    if (holds_word(name, word, '_')) return name;
+  return closest(lower_case(asked), known);
+}
+
 }  // namespace
 
 std::vector<MetricInfo> metric_list() {
@@ -108,7 +152,7 @@ std::vector<std::unique_ptr<Metric>> start_metrics(const std::vector<std::string
     const auto knows = [&](const MetricInfo& info) { return answers_to(info, lower_case(name)); };
     const std::vector<MetricInfo> list = metric_list();
     if (std::any_of(list.begin(), list.end(), knows)) continue;
-    const std::string near = closest(name, known);
+    const std::string near = suggested(name, known);
     throw FatalError(ExitCode::bad_request,
                      "metric '" + name + "' (no such metric) " +
                          (near.empty() ? "See --list-metrics." : "Did you mean '" + near + "'?"));

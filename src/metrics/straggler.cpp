@@ -22,7 +22,8 @@ struct Straggler {
             .question = "Which rank computes longer than its peers, and what does synchronising cost?",
             .definition = "Compute len(K) of a step, mean over steps, compared with the ranks of the same pipeline stage: "
                           "(max - mean) / mean; a rank is flagged at 1.05 x median and a robust z above 3.5. What of it "
-                          "communication overlaps does not count: a rank that never waits overlaps nothing. Synchronisation = sum of the waits in matched collectives.",
+                          "communication overlaps does not count: a rank that never waits overlaps nothing. Synchronisation = sum of the waits in matched collectives. Who makes the others "
+                          "wait is answered by straggler_lag.",
             .needs = "GPU kernels inside steps; three ranks of a stage for a verdict, matched collectives for waits",
             .section = PageSection::further,
             .aliases = {"load_imbalance_ratio"},

@@ -1,6 +1,7 @@
 // What every registered metric must keep, whatever it measures.
 #include "metrics/all_metrics.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -159,7 +160,7 @@ TEST(AllMetrics, KeysComeFirstAndAreUniqueInRows) {
         for (const std::string& k : keys) key.push_back(std::get<std::int64_t>(cell_at(t, row, k)));
         std::string name = named ? std::get<std::string>(cell_at(t, row, "name")) : "";
         for (const ColumnInfo& c : t.columns) {
-          if (c.name == "category" || c.name == "phase") name += " " + std::get<std::string>(cell_at(t, row, c.name));
+          if (c.name == "category" || c.name == "phase") name.append(" ").append(std::get<std::string>(cell_at(t, row, c.name)));
           if (c.name == "microbatch" || c.name == "chunk" || c.name == "virtual_stage") key.push_back(std::get<std::int64_t>(cell_at(t, row, c.name)));
         }
         EXPECT_TRUE(seen.insert({key, name}).second) << info.name;
@@ -185,12 +186,21 @@ TEST(AllMetrics, EveryMetricFileIsRegisteredAndTested) {
 }
 
 TEST(AllMetrics, UnknownNamesGetASuggestion) {
-  try {
-    start_metrics({"iter_tme"});
-    FAIL() << "accepted";
-  } catch (const FatalError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
-    EXPECT_NE(std::string(error.what()).find("Did you mean 'iter_time'?"), std::string::npos) << error.what();
+  // Misspelt names, labels of the page, words of the README.
+  for (const auto& [word, metric] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"iter_tme", "iter_time"},       {"late", "straggler_lag"},     {"Lag", "straggler_lag"},
+           {"wait", "straggler_lag"},       {"step time", "iter_time"},    {"critical path", "critical_path"},
+           {"path", "critical_path"},       {"what if", "what_if"},        {"micro-batch", "microbatch"},
+           {"bubble", "pipeline_bubble"},   {"exposed", "comm_comp_overlap"}, {"busbw", "communication"},
+           {"stragler", "straggler"}}) {
+    SCOPED_TRACE(word);
+    try {
+      start_metrics({word});
+      FAIL() << "accepted";
+    } catch (const FatalError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
+      EXPECT_THAT(error.what(), testing::EndsWith("Did you mean '" + std::string(metric) + "'?"));
+    }
   }
   EXPECT_EQ(start_metrics({"Overlap", "TIMELINE"}).size(), 2U);
   EXPECT_EQ(start_metrics({}).size(), metric_list().size());

@@ -53,5 +53,26 @@ case $rule in
       grep -qE "^ *$name,$" src/metrics/all_metrics.cpp || echo "$name: no line in src/metrics/all_metrics.cpp"
       ls tests/metrics/"$name"*_test.cpp >/dev/null 2>&1 || echo "$name: no tests/metrics/${name}_test.cpp"
     done | fail_on "metrics left out" ;;
+  readme_names_exist)
+    {
+      metrics=$(sed -n 's/^std::unique_ptr<Metric> \([a-z_]*\)();$/\1/p' src/metrics/all_metrics.cpp)
+      {
+        sed -n '/^| word of the page/,/^$/p' README.md | sed 's/.*|\([^|]*\)|$/\1/' | grep -oE '`[a-z_]+`' | tr -d '`'
+        grep -oE -- '--metric [a-z_]+|metrics/[a-z_]+/' README.md | tr '/' ' ' | cut -d' ' -f2
+      } | sort -u | { grep -vxF "$metrics" || true; } | sed 's/$/: no such metric/'
+      # Options of nsys, Megatron, CMake, GoogleTest and SLURM are not ours.
+      others='--(cuda-memory-usage|gpu-metrics-devices|include-blobs|include-json|type|nvtx-ranges|build|install|prefix|parallel|mpi|nodes|gtest|test-dir)'
+      grep -oE '(^|[^a-z-])--[a-z][a-z-]+' README.md | grep -oE -- '--[a-z-]+' | sort -u | { grep -vxE -- "$others" || true; } |
+        while read -r option; do
+          grep -qE -- "$option([^a-z-]|\$)" src/config*.cpp src/compare/main.cpp slurm/*.sh slurm/*.sbatch ||
+            echo "$option: no such option"
+        done
+      # --events has no page of its own among the schemas.
+      grep -oE '`/[a-z_/]+(<n>/)?`' README.md | tr -d '`' | sed 's|/$||' | sort -u | while read -r path; do
+        grep -qF "\`$path\`" src/store/schema/*.md ||
+          { [ "${path%/*}" = /events ] && grep -qF "make_table(\"${path##*/}\"" src/store/event_tables.cpp; } ||
+          echo "$path: no such dataset"
+      done
+    } | fail_on "names in README.md that do not exist" ;;
   *) echo "no such rule: $rule"; exit 1 ;;
 esac
