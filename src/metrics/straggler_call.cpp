@@ -45,6 +45,7 @@ Persistence persistence_of(const std::vector<std::pair<StepId, std::int64_t>>& b
     }
     was_affected = affected;
   }
+  out.to_the_end = was_affected;
   out.at_a_stretch = stretches == 1;
   return out;
 }
@@ -60,6 +61,9 @@ std::string persistence_text(const Persistence& persistence, const std::optional
   if (persistence.always()) return "in all " + std::to_string(persistence.steps_count) + " steps";
   if (!persistence.at_a_stretch) return "in " + of + " steps";
   const StepId first = *persistence.first, last = *persistence.last;
+  if (persistence.to_the_end)
+    return first == last ? "in " + step_name(first) + ", the last one seen (" + of + ")"
+                         : "since " + step_name(first) + " (" + of + " steps)";
   if (first == last) return "in " + step_name(first) + " only (" + of + ")";
   if (first.iteration < 0 && last.iteration < 0)
     return "in steps " + std::to_string(first.step) + "-" + std::to_string(last.step) + " only (" + of + ")";

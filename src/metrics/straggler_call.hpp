@@ -32,13 +32,14 @@ constexpr std::int64_t least_times_last = 3;
 struct Persistence {
   std::int64_t steps_count = 0, affected_count = 0;
   bool at_a_stretch = false;        // the affected steps follow each other
+  bool to_the_end = false;          // the last step seen is affected
   std::optional<StepId> first, last;  // of the affected
   bool always() const { return affected_count == steps_count; }
 };
 /// Affected: at least relevant_ns. blame_by_step: ascending.
 Persistence persistence_of(const std::vector<std::pair<StepId, std::int64_t>>& blame_by_step, double relevant_ns);
-/// "since step 8 (3 of 6 steps)", "in all 6 steps", "in steps 10-11 only (2 of 4)", "in 12 of 20 steps", "in the one step
-/// seen".
+/// "since step 8 (3 of 6 steps)", "in all 6 steps", "in steps 10-11 only (2 of 4)", "in step 11, the last one seen
+/// (1 of 6)", "in 12 of 20 steps", "in the one step seen".
 std::string persistence_text(const Persistence& persistence, const std::optional<StepId>& onset);
 
 struct StragglerCall {

@@ -191,6 +191,16 @@ ResultTable slower_table(const std::vector<Slower>& rows);
 /// A group without members where the id is unknown.
 const Group& group_of(const Groups& groups, GroupId id);
 
+/// Where most of a rank's blame comes from.
+struct MainOrigin {
+  RankId rank;  // itself, or the one it waits for
+  Cause cause = Cause::unexplained;
+  GroupId group;
+  double share = 0;  // of its blame
+};
+/// Nothing without blame.
+std::optional<MainOrigin> main_origin(const Explanation& explanation, std::int32_t replica, RankId rank);
+
 std::string hundredths(double value);  // "1.50"
 /// "slow compute (its kernels take 1.50 x as long as its peers'), on 'mesh_tp' …; confidence high (97 % of its blame)"; empty without blame.
 std::string cause_sentence(const Explanation& explanation, std::span<const CauseSums> causes, std::int32_t replica,

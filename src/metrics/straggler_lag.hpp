@@ -150,9 +150,18 @@ using Tables =
 std::string since_text(const std::optional<StepId>& onset);
 /// Line and table where no rank has a peer to be compared with.
 void add_history(const Tables& tables, Report& out);
-/// Lines, headlines and the table own_blame. all: every blame of every rank, sorted by (replica, rank).
-void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
-                    const ReportContext& context, Report& out);
+/// Of a rank's blame what is its own, over all steps.
+struct OwnShare {
+  std::int32_t replica = -1;
+  RankId rank;
+  bool named = false;  // as a straggler
+  std::int64_t own_ns = 0;
+  double of_period = 0;  // own_ns / its summed step periods
+};
+/// Lines, headlines and the table own_blame. all: every blame of every rank, sorted by (replica, rank). Returns those
+/// that meet peers, sorted alike.
+std::vector<OwnShare> add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
+                                     const ReportContext& context, Report& out);
 /// Status, headlines, page and long form.
 void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out);
 

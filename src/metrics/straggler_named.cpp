@@ -142,6 +142,13 @@ std::string in_steps_text(const StragglerCall& call) {
   return (call.persistence.steps_count > 1 ? " in a step, " : " ") + persistence_text(call.persistence, call.onset);
 }
 
+/// The steps that its delay is the mean of: " since then", " in these steps"; all of them: "".
+std::string window_text(const StragglerCall& call) {
+  if (call.onset) return " since then";
+  if (call.persistence.always()) return "";
+  return call.persistence.affected_count == 1 ? " in this step" : " in these steps";
+}
+
 std::string host_text(const RankBlame& rank, const Ranks& ranks) {
   for (const RankEntry& entry : ranks.entries)
     if (entry.rank == rank.rank && entry.replica == rank.replica && !entry.host.empty()) return "; host " + entry.host;
@@ -170,15 +177,11 @@ void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const Stra
                longer_text(rank, call, evidence) + "; " + percent(share) + " of that on " +
                group_name(evidence.context.groups, group) + host_text(rank, evidence.context.ranks));
   const std::string cause = why(own, call, evidence);
-  if (!cause.empty()) add_line(lines, "", "cause: " + cause);
+  if (!cause.empty()) add_line(lines, "", "cause" + window_text(call) + ": " + cause);
   const double blamed_ns = blamed_period_ns(rank, call, evidence);
   add_line(lines, "",
            "gain if it arrived with the next to last: up to " + milliseconds(delay_ns) + " of its " +
-               milliseconds(blamed_ns) + " step period" +
-               (call.onset                             ? " since then ("
-                : call.persistence.always()            ? " ("
-                : call.persistence.affected_count == 1 ? " in this step ("
-                                                       : " in these steps (") +
+               milliseconds(blamed_ns) + " step period" + window_text(call) + " (" +
                percent(ratio(delay_ns, blamed_ns)) + ")" +
                (evidence.stages.of(rank.rank) >= 0 ? "; less where other stages hide it, see what if" : ""));
 }
@@ -188,6 +191,23 @@ std::string further_straggler(const RankBlame& rank, const StragglerCall& call, 
                               const Evidence& evidence) {
   return rank_name(rank.replica, rank.rank) + " too: " + milliseconds(ns_per_step(rank, call)) + in_steps_text(call) +
          ": " + why(own, call, evidence) + host_text(rank, evidence.context.ranks);
+}
+
+/// Why the rank that is last most often is not the one named; empty if it is. all, own: the same ranks.
+std::string last_most_often(const std::vector<RankBlame>& all, const std::vector<RankBlame>& own,
+                            const std::vector<StragglerCall>& calls) {
+  std::size_t most = calls.front().largest;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i].last_count > all[most].last_count) most = i;
+  for (const StragglerCall& call : calls)
+    if (call.largest == most) return "";
+  const RankBlame& rank = all[most];
+  return rank_name(rank.replica, rank.rank) + " is last more often (" + std::to_string(rank.last_count) + " of " +
+         std::to_string(rank.instances_count) + "), but of the " + time(rank.blame_ns) + " this costs, " +
+         time(own[most].blame_ns) + " is its own delay" +
+         (2 * own[most].blame_ns < rank.blame_ns
+              ? ": for the rest it waits for others elsewhere, or its stage has more to do"
+              : "");
 }
 
 /// One row of the table: a rank's own blame.
@@ -258,13 +278,14 @@ void add_history(const Tables& tables, Report& out) {
     add_line(i <= most_further_stragglers ? out.page : out.details, "", slower_text(slower[i]));
 }
 
-void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
-                    const ReportContext& context, Report& out) {
+std::vector<OwnShare> add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
+                                     const ReportContext& context, Report& out) {
   const Evidence evidence{tables.of<CauseSums>(), corrected(tables.of<Compute>(), context), stages, context};
   const std::vector<OwnBlame> own = own_blames(evidence.causes, evidence.computes, context.groups, stages);
   if (own.empty()) {
     out.value("straggler_rank", -1, "the rank that stands out; -1 = none");
-    return add_history(tables, out);
+    add_history(tables, out);
+    return {};
   }
   const std::vector<RankBlame> ranks = own_by_rank(all, own);
   const std::int64_t residual_ns = context.clock.residual_ns;
@@ -292,9 +313,12 @@ void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, con
   }
   if (told < calls.size())
     add_line(out.details, "", "and " + counted(calls.size() - told, "rank") + " more in own_blame of the HDF5 file");
+  if (!calls.empty())
+    if (const std::string other = last_most_often(all, ranks, calls); !other.empty()) add_line(out.page, "", other);
   std::map<std::size_t, StragglerCall> called;
   for (const StragglerCall& call : calls) called[call.largest] = call;
   std::vector<OwnRow> rows;
+  std::vector<OwnShare> shares;
   for (const OwnBlame& one : own) {
     const auto at = find_rank(ranks, one);
     const auto call = called.find(static_cast<std::size_t>(at - ranks.begin()));
@@ -307,8 +331,11 @@ void add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, con
                     static_cast<std::int64_t>(ns_per_step(*at, used)),
                     static_cast<std::int64_t>(blamed_period_ns(*at, used, evidence)), used.persistence,
                     main_cause(one)});
+    shares.push_back({one.replica, one.rank, call != called.end(), at->blame_ns,
+                      ratio(static_cast<double>(at->blame_ns), static_cast<double>(at->periods_ns))});
   }
   out.extra_tables.push_back(own_table(rows));
+  return shares;
 }
 
 }  // namespace ccl::straggler

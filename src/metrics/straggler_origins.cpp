@@ -197,8 +197,7 @@ std::string hundredths(double value) {
   return std::to_string(rounded / 100) + "." + std::to_string(rounded / 10 % 10) + std::to_string(rounded % 10);
 }
 
-std::string cause_sentence(const Explanation& explanation, std::span<const CauseSums> causes, std::int32_t replica,
-                           RankId rank, const Groups& groups) {
+std::optional<MainOrigin> main_origin(const Explanation& explanation, std::int32_t replica, RankId rank) {
   std::map<std::pair<RankId, Cause>, std::pair<std::int64_t, std::map<GroupId, std::int64_t>>> sums;
   std::int64_t total_ns = 0;
   for (const Origin& origin : explanation.origins) {
@@ -208,14 +207,20 @@ std::string cause_sentence(const Explanation& explanation, std::span<const Cause
     by_group[origin.origin_group] += origin.blame_ns;
     total_ns += origin.blame_ns;
   }
-  if (total_ns == 0) return "";
-  const auto most = std::max_element(sums.begin(), sums.end(),
-                                     [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
-  const auto& [by_rank, cause] = most->first;
-  const auto& by_group = most->second.second;
-  const GroupId group = std::max_element(by_group.begin(), by_group.end(), [](const auto& a, const auto& b) {
+  if (total_ns == 0) return {};
+  const auto& [key, most] = *std::max_element(
+      sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+  const GroupId group = std::max_element(most.second.begin(), most.second.end(), [](const auto& a, const auto& b) {
                           return a.second < b.second;
                         })->first;
+  return MainOrigin{key.first, key.second, group, ratio(static_cast<double>(most.first), static_cast<double>(total_ns))};
+}
+
+std::string cause_sentence(const Explanation& explanation, std::span<const CauseSums> causes, std::int32_t replica,
+                           RankId rank, const Groups& groups) {
+  const std::optional<MainOrigin> origin = main_origin(explanation, replica, rank);
+  if (!origin) return "";
+  const auto& [by_rank, cause, group, share] = *origin;
   std::int64_t incomplete_count = 0;
   std::map<RankId, std::int64_t> compute_ns;  // by member of the group: the same kernels on each
   for (const CauseSums& row : causes) {
@@ -227,7 +232,6 @@ std::string cause_sentence(const Explanation& explanation, std::span<const Cause
   for (const auto& [member, ns] : compute_ns)
     if (member != by_rank) others_ns.push_back(static_cast<double>(ns));
   const double times = ratio(static_cast<double>(compute_ns[by_rank]), others_ns.empty() ? 0 : median(others_ns));
-  const double share = ratio(static_cast<double>(most->second.first), static_cast<double>(total_ns));
   std::string text = cause == Cause::unexplained ? "not explained by what the traces show" : describe(cause);
   const bool alike = group_of(groups, group).dimension != Dimension::pp && groups.row_of(group) >= 0;
   if (cause == Cause::compute && alike && times > 1)

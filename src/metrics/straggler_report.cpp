@@ -155,8 +155,10 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
   out.extra_tables.push_back(slow_links_table(explanation, context.groups));
   std::vector<std::string> statistics;
   add_lag_statistics(tables.of<Lag>(), context, out, statistics);
+  std::map<std::pair<std::int32_t, RankId>, OwnShare> shares;
   if (!ranks.empty()) {
-    add_stragglers(ranks, tables, stages, context, out);
+    for (const OwnShare& share : add_stragglers(ranks, tables, stages, context, out))
+      shares[{share.replica, share.rank}] = share;
     for (const SlowGroup& slow : explanation.slow_groups) {
       const double step_ns = ratio(static_cast<double>(ranks.front().periods_ns), static_cast<double>(ranks.front().steps_count));
       const bool matters = slow.more_ns >= least_slow_link_ratio * step_ns * static_cast<double>(slow.steps_count);
@@ -178,8 +180,21 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
     lines.push_back("  " + rank_name(rank.replica, rank.rank) + ": blame " + time(rank.blame_ns) + ", last in " +
                     std::to_string(rank.last_count) + " of " + std::to_string(rank.instances_count) +
                     ", made others wait " + time(rank.blamed_wait_ns) + ", waited " + time(rank.wait_ns));
-    if (!cause.empty()) lines.push_back("    cause: " + cause);
+    if (cause.empty()) continue;
+    const auto share = shares.find({rank.replica, rank.rank});
+    if (share == shares.end() || share->second.named) {
+      lines.push_back("    mostly: " + cause);
+      continue;
+    }
+    // What is said of it must not read as if the delay were its own.
+    const bool others = main_origin(explanation, rank.replica, rank.rank)->rank != rank.rank;
+    lines.push_back("    no straggler: " + time(share->second.own_ns) + " of it is its own, " +
+                    percent(share->second.of_period) + " of its steps" +
+                    (others || 2 * share->second.own_ns >= rank.blame_ns ? "; mostly: " + cause : ""));
   }
+  if (!lines.empty())
+    out.details.push_back("  all ranks over all steps, with delay that only passes through them (above: the "
+                          "stragglers' own, in the steps named there)");
   out.details.insert(out.details.end(), lines.begin(), lines.end());
   if (shown < ranks.size())
     out.details.push_back("  and " + counted(ranks.size() - shown, "rank") + " more in the HDF5 file");

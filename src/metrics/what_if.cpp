@@ -22,10 +22,10 @@
 
 namespace ccl {
 
-enum class WhatIfSubject : std::uint8_t { compute, communication, launch, rank, slowest_ranks, stage, dimension, op };
+enum class WhatIfSubject { compute, communication, launch, rank, slowest_ranks, slow_ranks, stage, dimension, op };
 std::string_view to_text(WhatIfSubject subject) {
-  constexpr std::string_view names[] = {"compute",       "communication", "launch",    "rank",
-                                        "slowest_ranks", "stage",         "dimension", "operation"};
+  constexpr std::string_view names[] = {"compute",    "communication", "launch",    "rank",     "slowest_ranks",
+                                        "slow_ranks", "stage",         "dimension", "operation"};
   return names[static_cast<std::size_t>(subject)];
 }
 
@@ -35,6 +35,8 @@ namespace {
 constexpr double unmatched_most = 0.01;
 // Ranks of a large job: only those with the most excess are asked about one by one.
 constexpr std::size_t ranks_asked = 16, ranks_all = 64;
+// A rank that loses this share of a step is slow; all such are asked about together, as one hides the other.
+constexpr double slow_rank_ratio = 0.01;
 
 struct WhatIf {
   static MetricInfo info() {
@@ -96,13 +98,16 @@ struct WhatIf {
     Dimension dimension = Dimension::unknown;
     CollectiveOp op = CollectiveOp::unknown;
     std::int64_t replayed_ns = 0, ideal_ns = 0, fixed_ns = 0, only_ns = 0;
+    bool slow = false;
     auto key() const { return std::tuple(step, replica, subject, number, dimension, op); }
     static TableInfo table() { return {"cases", "length of each step with only some operations changed"}; }
     static std::vector<ColumnSpec<Case>> columns(const Resolver&) {
       std::vector<ColumnSpec<Case>> all = key_columns<Case>();
       all.push_back(column("subject", &Case::subject, "", "whose operations: compute, communication, launch, rank, slowest_"
-                                                          "ranks (3 % of all), stage, dimension or operation"));
+                                                          "ranks (3 % of all), slow_ranks (all that are slow), stage, "
+                                                          "dimension or operation"));
       all.push_back(column("number", &Case::number, "", "of the rank or stage; how many slowest ranks", -1));
+      all.push_back(column("slow", &Case::slow, "", "of a rank: it computes or launches 1 % of the step longer than its peers"));
       all.push_back(column("dimension", &Case::dimension, "", "of the subject dimension"));
       all.push_back(column("op", &Case::op, "", "of the subject operation"));
       all.push_back(column("fixed_ns", &Case::fixed_ns, "ns",
@@ -226,16 +231,26 @@ struct WhatIf {
     add(WhatIfSubject::communication, -1, [&](std::size_t i, bool run) { return run && !own(i); });
     add(WhatIfSubject::launch, -1, [&](std::size_t, bool run) { return !run; });
     const std::vector<SlowRank> slowest = by_excess(step, measured, ideal);
-    for (std::size_t r = 0; r < slowest.size() && (r < ranks_asked || slowest.size() <= ranks_all); ++r)
-      add(WhatIfSubject::rank, slowest[r].rank.value, [&, rank_row = slowest[r].rank_row](std::size_t i, bool run) {
-        return step.ops[i].rank_row == rank_row && (!run || own(i));
-      });
-    const std::size_t few = (3 * slowest.size() + 99) / 100;
     std::vector<bool> is_slow(stage_of_row.size(), false);
-    for (std::size_t r = 0; r < few; ++r) is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = true;
-    add(WhatIfSubject::slowest_ranks, static_cast<std::int32_t>(few), [&](std::size_t i, bool run) {
+    const auto of_slow = [&](std::size_t i, bool run) {
       return is_slow[static_cast<std::size_t>(step.ops[i].rank_row)] && (!run || own(i));
-    });
+    };
+    bool any_slow = false;
+    for (std::size_t r = 0; r < slowest.size(); ++r) {
+      asked.slow = static_cast<double>(slowest[r].excess_ns) >= slow_rank_ratio * static_cast<double>(row.replayed_ns);
+      is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = asked.slow;
+      any_slow = any_slow || asked.slow;
+      if (r < ranks_asked || slowest.size() <= ranks_all)
+        add(WhatIfSubject::rank, slowest[r].rank.value, [&, rank_row = slowest[r].rank_row](std::size_t i, bool run) {
+          return step.ops[i].rank_row == rank_row && (!run || own(i));
+        });
+    }
+    asked.slow = false;
+    if (any_slow) add(WhatIfSubject::slow_ranks, -1, of_slow);
+    const std::size_t few = (3 * slowest.size() + 99) / 100;
+    is_slow.assign(is_slow.size(), false);
+    for (std::size_t r = 0; r < few; ++r) is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = true;
+    add(WhatIfSubject::slowest_ranks, static_cast<std::int32_t>(few), of_slow);
     const std::int32_t last_stage = stage_of_row.empty() ? -1 : *std::max_element(stage_of_row.begin(), stage_of_row.end());
     for (std::int32_t stage = 0; stage <= last_stage; ++stage)
       add(WhatIfSubject::stage, stage, [&](std::size_t i, bool run) {
@@ -308,8 +323,9 @@ struct WhatIf {
     report_shares(tables, replayed_ns - ideal_ns, out);
     const auto per_step = [&](double ns) { return milliseconds(ns / static_cast<double>(steps_count)); };
     std::vector<std::string> lines;
-    std::string rank_text, dimension_text, best_rank;
-    std::int64_t best_rank_ns = 0, best_dimension_ns = 0;
+    std::string rank_text, together_text, dimension_text;
+    std::int64_t best_rank_ns = 0, best_dimension_ns = 0, together_ns = 0;
+    const std::string slow_ranks = slow_ranks_text(tables);
     for (const auto& [which, ns] : gain_ns) {
       const auto& [subject, replica, number, dimension, op] = which;
       const std::string saved =
@@ -319,24 +335,35 @@ struct WhatIf {
       std::string text = std::string(to_text(subject));
       if (subject == WhatIfSubject::rank) text = rank_name(replica, RankId(number));
       if (subject == WhatIfSubject::stage) text.append(1, ' ').append(std::to_string(number));
+      if (subject == WhatIfSubject::slow_ranks) text = slow_ranks;
       if (subject == WhatIfSubject::slowest_ranks) text = "the " + counted(static_cast<std::size_t>(number), "slowest rank");
       if (subject == WhatIfSubject::op) text.append(1, ' ').append(to_text(op));
       if (subject == WhatIfSubject::dimension)
         text = transfers_text(dimension) + " hidden: ";
       else
-        text += " like its peers: ";
+        text += subject == WhatIfSubject::slow_ranks ? " like their peers: " : " like its peers: ";
       lines.push_back("  " + text + saved);
       if (subject == WhatIfSubject::rank && ns > best_rank_ns)
         best_rank_ns = ns, rank_text = rank_name(replica, RankId(number)) + " alone like its peers saves " + saved;
+      if (subject == WhatIfSubject::slow_ranks) together_ns = ns, together_text = slow_ranks + " like their peers save " + saved;
       if (subject == WhatIfSubject::dimension && ns > best_dimension_ns)
         best_dimension_ns = ns, dimension_text = "hiding the " + transfers_text(dimension) + " saves " + saved;
     }
     std::string line = "the GPU work of a step takes " + per_step(replayed_ns) + ", with every operation like its peers' " +
                        per_step(ideal_ns) + " (S = " + thousandths(ratio(replayed_ns, ideal_ns)) + ")";
     if (!rank_text.empty()) line += "; " + rank_text;
+    if (100 * together_ns > 105 * best_rank_ns) line += "; " + together_text;
     if (!dimension_text.empty()) line += "; " + dimension_text;
     add_line(out.page, "what if", line);
     add_capped(out.details, lines);
+  }
+
+  /// "all slow ranks (42, 107) together": of those asked about one by one.
+  static std::string slow_ranks_text(const Tables& tables) {
+    std::vector<std::int32_t> named;
+    for (const Case& row : tables.of<Case>())
+      if (row.subject == WhatIfSubject::rank && row.slow) named.push_back(row.number);
+    return "all slow ranks (" + rank_list(named) + ") together";
   }
 
   static std::string transfers_text(Dimension dimension) {

@@ -49,6 +49,19 @@ class WhatIfTest(unittest.TestCase):
             self.assertLess(abs(period / planted[key] - 1), 0.02, key)
         return {dimension for dimension, _ in found}
 
+    def test_two_slow_ranks_hide_each_other(self):
+        truth, output = self.planted("--fault", "slow_rank:rank=5,factor=1.5", "--fault", "slow_rank:rank=2,factor=1.45")
+        periods = {(row.without_fault, row.step): row.period_ns for row in truth["periods"]}
+        cases = output.table("/metrics/what_if/cases")
+        self.assertEqual({row["number"] for row in cases if row["subject"] == "rank" and row["slow"]}, {2, 5})
+        together = {row["step"]: row for row in cases if row["subject"] == "slow_ranks"}
+        alone = {row["step"]: row["gain_ns"] for row in cases if row["subject"] == "rank" and row["number"] == 5}
+        self.assertEqual(len(together), 6)
+        for step, row in together.items():
+            self.assertLess(abs(row["fixed_ns"] / periods[-2, step] - 1), 0.02, step)
+            self.assertGreater(row["gain_ns"], 3 * alone[step])
+        self.assertRegex(" ".join(output.summary.split()), r"all slow ranks \(2, 5\) together like their peers save [\d.]+ ms")
+
     def test_slow_rank(self):
         truth, output = self.planted("--fault", "slow_rank:rank=5,factor=1.5,from=8")
         self.expect_slowdown_recovered(truth, output, 5)

@@ -8,7 +8,8 @@ MOST = {"rank": 8, "stage": 8, "dimension": 8}
 LEAST = 0.0005  # of the step: ranks and stages that save less are not listed
 EXACT = ["rank", "stage", "dimension"]  # a name says more than a kind of operation, where both save the same
 COLOURS = {"compute": look.BLUE, "communication": look.RED, "launch": look.ORANGE, "rank": look.PURPLE, "stage": look.SKY,
-           "dimension": look.GREEN, "operation": look.RED, "slowest_ranks": look.PURPLE}
+           "dimension": look.GREEN, "operation": look.RED, "slowest_ranks": look.PURPLE,
+           "slow_ranks": look.PURPLE}
 
 
 def name(row):
@@ -19,6 +20,8 @@ def name(row):
         return f"{row['subject']} {row['number']} like its peers{where}"
     if row["subject"] == "slowest_ranks":
         return f"{row['number']} slowest of all ranks like their peers"
+    if row["subject"] == "slow_ranks":
+        return "all slow ranks like their peers"
     if row["subject"] == "operation":
         return f"{row['op']} like its peers'"
     return f"{row['subject']} like its peers'" if row["subject"] != "launch" else "launch gaps like the peers'"
