@@ -6,6 +6,8 @@
 #include <random>
 #include <set>
 
+#include "support/numbered.hpp"
+
 namespace ccl {
 namespace {
 
@@ -30,7 +32,7 @@ Problem problem(Code code, std::int32_t rank, const std::string& file, std::int6
 
 std::vector<Problem> many() {
   std::vector<Problem> all;
-  for (int i = 0; i < 150; ++i) all.push_back(problem(Code::file_cut, i, "f" + std::to_string(i % 7), 1 + i % 3));
+  for (int i = 0; i < 150; ++i) all.push_back(problem(Code::file_cut, i, test::numbered("f", i % 7), 1 + i % 3));
   all.push_back(problem(Code::no_rank, -1, "x", 1));
   all.push_back(problem(Code::missing_ranks, 3, "", 1));
   return all;

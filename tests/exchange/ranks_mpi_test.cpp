@@ -2,6 +2,7 @@
 
 #include "exchange/ranks.hpp"
 #include "support/mpi_world.hpp"
+#include "support/numbered.hpp"
 
 namespace ccl {
 
@@ -11,7 +12,7 @@ TEST(RanksOverWorkers, EveryWorkerGetsTheSameRowsAndOneWarns) {
   std::vector<RankFacts> mine;
   for (std::int32_t i = 0; i < 7; ++i) {
     TraceFile file;
-    file.shown = "f" + std::to_string(i);
+    file.shown = test::numbered("f", i);
     input.files.push_back(file);
     if (i % comm.num_workers() != comm.worker()) continue;
     RankFacts f;

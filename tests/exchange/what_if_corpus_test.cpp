@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "exchange/graph_ideal.hpp"
+#include "support/numbered.hpp"
 
 namespace ccl {
 namespace {
@@ -125,8 +126,8 @@ class Dependencies {
 /// Who leaves together: the two ends of a transfer; the data-parallel ranks of a stage; all ranks where gradients are
 /// clipped; first and last stage of a pipeline where gradients of the embedding are reduced. Empty: nobody.
 std::string group_of(const Operation& op) {
-  const std::string pipeline = " " + std::to_string(op.dp_rank), stage = " " + std::to_string(op.stage);
-  const std::string number = " " + std::to_string(op.number), step = " " + std::to_string(op.step);
+  const std::string pipeline = test::numbered(" ", op.dp_rank), stage = test::numbered(" ", op.stage);
+  const std::string number = test::numbered(" ", op.number), step = test::numbered(" ", op.step);
   const auto between = [&](const char* what, int from) {
     return what + pipeline + number + " " + std::to_string(from) + step;
   };
@@ -207,7 +208,7 @@ struct Study {
 class WhatIfCorpus : public testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(sample())) GTEST_SKIP() << "no real traces at " << sample();
+    if (!fs::exists(sample())) GTEST_SKIP() << "no real traces at " << sample() << " (set CCL_CORPUS)";
     stated_ = parser_.load((sample() / "result-ST.json").string());
   }
   simdjson::dom::parser parser_;

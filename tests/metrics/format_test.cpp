@@ -45,13 +45,13 @@ TEST(Format, NamesOfStepsAndRanks) {
 TEST(Format, LongLinesAreWrappedAtAHundredColumns) {
   std::vector<std::string> lines;
   std::string text;
-  for (int i = 0; i < 40; ++i) text += (i == 0 ? "" : " ") + std::string("word") + std::to_string(i);
+  for (int i = 0; i < 40; ++i) text.append(i == 0 ? "" : " ").append("word").append(std::to_string(i));
   add_line(lines, "late", text);
   ASSERT_GT(lines.size(), 2U);
   std::string joined;
   for (const std::string& line : lines) {
     EXPECT_LE(line.size(), 100U);
-    joined += (joined.empty() ? "" : " ") + line.substr(14);
+    joined.append(joined.empty() ? "" : " ").append(line, 14);
   }
   EXPECT_EQ(joined, text);
   EXPECT_EQ(lines[0].substr(0, 14), "late          ");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/numbered.hpp"
 #include "support/trace_builder.hpp"
 
 namespace ccl {
@@ -36,11 +37,11 @@ TEST(Finish, EventsAreSortedAndTheRowsThatPointAtThemFollow) {
 
 TEST(Finish, EventsFarOutOfOrderAreSortedToo) {
   TraceBuilder builder;
-  for (std::int64_t i = 0; i < 1000; ++i) builder.kernel("k" + std::to_string(i * 617 % 1000), i * 617 % 1000, 1);
+  for (std::int64_t i = 0; i < 1000; ++i) builder.kernel(test::numbered("k", i * 617 % 1000), i * 617 % 1000, 1);
   const RankTrace trace = builder.build();
   for (std::size_t i = 0; i < 1000; ++i) {
     ASSERT_EQ(trace.events.start_ns[i], static_cast<std::int64_t>(i));
-    ASSERT_EQ(trace.strings.text(trace.events.name[i]), "k" + std::to_string(i));
+    ASSERT_EQ(trace.strings.text(trace.events.name[i]), test::numbered("k", i));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "support/kineto_text.hpp"
+#include "support/numbered.hpp"
 
 namespace ccl::test {
 namespace {
@@ -42,9 +43,9 @@ std::string long_trace(std::size_t events) {
   std::mt19937_64 random(3);
   std::string all;
   for (std::size_t i = 0; i < events; ++i) {
-    std::string name = "k" + std::to_string(i) + "_";
+    std::string name = test::numbered("k", i) + "_";
     for (int letter = 0; letter < 60; ++letter) name.push_back(static_cast<char>('a' + random() % 26));
-    all += (i == 0 ? "" : ",\n") + kernel_text(name, std::to_string(10 * i), "1");
+    all.append(i == 0 ? "" : ",\n").append(kernel_text(name, std::to_string(10 * i), "1"));
   }
   return trace_text(all);
 }
@@ -90,7 +91,7 @@ TEST_P(KinetoGzipTest, CutAnywhereKeepsWhatCameBefore) {
     ASSERT_EQ(r.count(Code::file_cut), 0) << size;
     ASSERT_GE(r.trace.events.size(), before) << size;
     before = r.trace.events.size();
-    for (std::size_t i = 0; i < before; ++i) ASSERT_TRUE(r.name(i).starts_with("k" + std::to_string(i) + "_"));
+    for (std::size_t i = 0; i < before; ++i) ASSERT_TRUE(r.name(i).starts_with(test::numbered("k", i) + "_"));
   }
   EXPECT_GT(before, 100U);
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "support/kineto_text.hpp"
+#include "support/numbered.hpp"
 #include "support/split_pieces.hpp"
 
 namespace ccl::test {
@@ -55,7 +56,7 @@ std::string good_events(std::mt19937_64& random, std::size_t count) {
       case 3: out += R"({"ph":"X","cat":"kernel","name":"compact","pid":0,"tid":7,"ts":)" + at + R"(,"dur":1,"args":{"device":0,"stream":7}})"; break;
       case 4: out += kernel_text(std::string(random() % 300, 'n'), at, "2"); break;
       case 5: out += R"({"ph": "M", "name": "process_name", "args": {"name": "p"}})"; break;
-      default: out += kernel_text("k" + std::to_string(i), at, "1", 7, static_cast<int>(i)); break;
+      default: out += kernel_text(test::numbered("k", i), at, "1", 7, static_cast<int>(i)); break;
     }
   }
   return out;

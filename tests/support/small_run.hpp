@@ -337,7 +337,8 @@ inline std::string page_of(const MetricResult& result) {
   std::string all;
   for (const std::string& line : result.report.page) {
     const std::size_t from = line.find_first_not_of(' ');
-    all += (all.empty() ? "" : " ") + line.substr(from == std::string::npos ? 0 : from);
+    if (!all.empty()) all += ' ';
+    all.append(line, from == std::string::npos ? 0 : from);
   }
   return all;
 }

@@ -126,8 +126,9 @@ void KinetoCpu::communication_ops(const Op& op, const OpPlace& place) {
     const auto position = [&](int rank) {
       return std::to_string(std::find(members.begin(), members.end(), rank) - members.begin());
     };
-    label += op.collective == Collective::send ? " " + position(channel.source) + "->" + position(channel.destination)
-                                               : " " + position(channel.destination) + "<-" + position(channel.source);
+    const bool sends = op.collective == Collective::send;
+    label.append(" ").append(position(sends ? channel.source : channel.destination));
+    label.append(sends ? "->" : "<-").append(position(sends ? channel.destination : channel.source));
   }
   events_.slice("user_annotation", label, thread, start + 2 * edge, end - 2 * edge, op_args(op, place, 3, false));
 }

@@ -352,7 +352,7 @@ class TruthWriter {
       const Instance& instance = run_.instances[static_cast<std::size_t>(op.instance)];
       const Channel& channel = topology_.channels[static_cast<std::size_t>(instance.channel)];
       if (op.phase == Phase::optimizer && instance.in_elements == 1) return "grad_norm";
-      return topology_.groups[static_cast<std::size_t>(channel.group)].dimension + std::string("_communication");
+      return std::string(topology_.groups[static_cast<std::size_t>(channel.group)].dimension).append("_communication");
     }
     if (op.kernel == Kernel::copy_to_device || op.kernel == Kernel::clear) return "memory";
     if (op.kernel == Kernel::norm_reduce || op.kernel == Kernel::clip) return "grad_norm";
