@@ -235,18 +235,18 @@ struct WhatIf {
     const auto of_slow = [&](std::size_t i, bool run) {
       return is_slow[static_cast<std::size_t>(step.ops[i].rank_row)] && (!run || own(i));
     };
-    bool any_slow = false;
     for (std::size_t r = 0; r < slowest.size(); ++r) {
       asked.slow = static_cast<double>(slowest[r].excess_ns) >= slow_rank_ratio * static_cast<double>(row.replayed_ns);
       is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = asked.slow;
-      any_slow = any_slow || asked.slow;
       if (r < ranks_asked || slowest.size() <= ranks_all)
         add(WhatIfSubject::rank, slowest[r].rank.value, [&, rank_row = slowest[r].rank_row](std::size_t i, bool run) {
           return step.ops[i].rank_row == rank_row && (!run || own(i));
         });
     }
     asked.slow = false;
-    if (any_slow) add(WhatIfSubject::slow_ranks, -1, of_slow);
+    if (is_slow[static_cast<std::size_t>(slowest.front().rank_row)]) add(WhatIfSubject::slow_ranks, -1, of_slow);
+    else out.of<Case>().push_back({step.step, step.replica, WhatIfSubject::slow_ranks, -1, Dimension::unknown,
+                                   CollectiveOp::unknown, row.replayed_ns, row.ideal_ns, row.replayed_ns, row.ideal_ns});
     const std::size_t few = (3 * slowest.size() + 99) / 100;
     is_slow.assign(is_slow.size(), false);
     for (std::size_t r = 0; r < few; ++r) is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = true;

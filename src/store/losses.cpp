@@ -6,6 +6,7 @@
 
 #include "discover/natural_order.hpp"
 #include "metrics/format.hpp"
+#include "store/plain_text.hpp"
 
 namespace ccl {
 namespace {
@@ -38,7 +39,7 @@ std::string text_of(const Loss& loss) {
   text += (loss.file.empty() ? "no file" : loss.file) + ": ";
   for (std::size_t i = 0; i < loss.first.size() && i < most_codes; ++i)
     text += (i == 0 ? "" : ", ") + code_text(loss, loss.first[i]);
-  return loss.first.size() > most_codes ? text + ", ..." : text;
+  return one_line(loss.first.size() > most_codes ? text + ", ..." : text);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST(StragglerCall, PersistenceSaysInWhichStepsAndHowMany) {
   EXPECT_EQ(text({50, 40, 2, 1}), "in steps 0-1 only (2 of 4)");
   EXPECT_EQ(text({1, 2, 1, 90, 1}), "in step 3 only (1 of 5)");
   EXPECT_EQ(text({1, 2, 40, 30, 31}), "since step 2 (3 of 5 steps)") << "too early for an onset, but to the end";
-  EXPECT_EQ(text({1, 60, 1, 30, 60}), "in 3 of 5 steps");
+  EXPECT_EQ(text({60, 60, 1, 30, 60}), "in 4 of 5 steps");
   EXPECT_EQ(text({1, 1, 90}), "in step 2, the last one seen (1 of 3)");
   EXPECT_EQ(text({1, 2, 1, 1, 30, 31}), "since step 4 (2 of 6 steps)");
   EXPECT_EQ(text({20, 20, 20}), "in all 3 steps");

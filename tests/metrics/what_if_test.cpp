@@ -11,19 +11,22 @@ TEST(WhatIf, ASlowRankIsWhatTheStepLoses) {
   EXPECT_EQ(integer_at(result, "rows", 0, "replayed_ns"), 390);
   EXPECT_EQ(integer_at(result, "rows", 0, "ideal_ns"), 190);
   EXPECT_DOUBLE_EQ(headline(result, "slowdown_ratio"), 390.0 / 190);
-  // compute, communication, launch, ranks 0 to 2, slowest of them, dimension dp, operation all_reduce
-  ASSERT_EQ(table(result, "cases").rows_count, 9);
+  // compute, communication, launch, ranks 0 to 2, slowest of them, slow ranks, dimension dp, operation all_reduce
+  ASSERT_EQ(table(result, "cases").rows_count, 10);
   EXPECT_EQ(integer_at(result, "cases", 4, "number"), 1);
   EXPECT_EQ(integer_at(result, "cases", 4, "fixed_ns"), 190);
   EXPECT_EQ(integer_at(result, "cases", 4, "only_ns"), 390);
   EXPECT_EQ(integer_at(result, "cases", 3, "gain_ns"), 0);
   EXPECT_EQ(integer_at(result, "cases", 6, "gain_ns"), 200);
+  EXPECT_EQ(text_at(result, "cases", 7, "subject"), "slow_ranks");
+  EXPECT_EQ(integer_at(result, "cases", 7, "gain_ns"), 200);
+  EXPECT_EQ(integer_at(result, "cases", 7, "only_ns"), 390);
   EXPECT_DOUBLE_EQ(headline(result, "slowest_ranks_ratio"), 1);
-  EXPECT_EQ(text_at(result, "cases", 7, "dimension"), "dp");
-  EXPECT_EQ(integer_at(result, "cases", 7, "fixed_ns"), 340);
-  EXPECT_EQ(integer_at(result, "cases", 7, "only_ns"), 190);
-  EXPECT_EQ(text_at(result, "cases", 8, "op"), "all_reduce");
-  EXPECT_EQ(integer_at(result, "cases", 8, "fixed_ns"), 390);
+  EXPECT_EQ(text_at(result, "cases", 8, "dimension"), "dp");
+  EXPECT_EQ(integer_at(result, "cases", 8, "fixed_ns"), 340);
+  EXPECT_EQ(integer_at(result, "cases", 8, "only_ns"), 190);
+  EXPECT_EQ(text_at(result, "cases", 9, "op"), "all_reduce");
+  EXPECT_EQ(integer_at(result, "cases", 9, "fixed_ns"), 390);
   EXPECT_NE(page_of(result).find("S = 2.053); rank 1 alone like its peers saves"), std::string::npos);
 }
 

@@ -51,6 +51,13 @@ TEST(Losses, TheWorstComeFirstAndTheOthersAreCounted) {
             "and at least 113 more files; all are in /warnings/rows of the result file");
 }
 
+TEST(Losses, NamesWithAnyByteAreSafeToPrint) {
+  test::Run run = test::sample_run();
+  run.problems = Problems();
+  run.problems.add({.code = Code::empty_file, .file = "a\xFF\x1B[2J\n.json"});
+  EXPECT_THAT(loss_lines(run.results(), 3), ElementsAre("a??[2J .json: empty_file"));
+}
+
 TEST(Losses, AFileOfSeveralRanksNamesThemAll) {
   test::Run run = test::sample_run();
   run.problems = Problems();
