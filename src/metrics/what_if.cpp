@@ -358,7 +358,6 @@ struct WhatIf {
     add_capped(out.details, lines);
   }
 
-  /// "all slow ranks (42, 107) together": of those asked about one by one.
   static std::string slow_ranks_text(const Tables& tables) {
     std::vector<std::int32_t> named;
     for (const Case& row : tables.of<Case>())
