@@ -50,7 +50,9 @@ std::vector<NamedPatterns> pattern_map(const YAML::Node& root, const std::string
 }
 
 template <class Enum>
-Enum from_text(const std::string& where, const std::string& text, int count) {
+Enum from_text(const std::string& where, const YAML::Node& word, int count) {
+  if (!word.IsScalar()) refuse(where, "a value is no plain word");
+  const std::string& text = word.Scalar();
   std::vector<std::string> known;
   for (int i = 0; i < count; ++i) {
     known.emplace_back(to_text(static_cast<Enum>(i)));
@@ -67,8 +69,8 @@ CommunicationRule communication_rule(const std::string& name, const YAML::Node& 
   for (const auto& entry : node) {
     const auto key = entry.first.as<std::string>();
     if (key == "match") rule.names = patterns("communication", name, entry.second);
-    else if (key == "operation") rule.op = from_text<CollectiveOp>(where, entry.second.as<std::string>(), collective_op_count);
-    else if (key == "dimension") rule.dimension = from_text<Dimension>(where, entry.second.as<std::string>(), dimension_count);
+    else if (key == "operation") rule.op = from_text<CollectiveOp>(where, entry.second, collective_op_count);
+    else if (key == "dimension") rule.dimension = from_text<Dimension>(where, entry.second, dimension_count);
     else refuse(where, "unknown key '" + key + "'; known: match, operation, dimension");
   }
   if (rule.names.patterns.empty()) refuse(where, "it has no key match");
@@ -115,7 +117,7 @@ Classifier::Classifier(std::string_view yaml_text, const std::vector<std::string
     rules_->communication.push_back(communication_rule(entry.first.as<std::string>(), entry.second));
   rules_->operation_names = pattern_map(root, "operations");
   for (const NamedPatterns& rule : rules_->operation_names)
-    rules_->operations.push_back(from_text<CollectiveOp>("operations", rule.name, collective_op_count));
+    rules_->operations.push_back(from_text<CollectiveOp>("operations", YAML::Node(rule.name), collective_op_count));
   rules_->compute = pattern_map(root, "compute_classes");
   rules_->slices = pattern_map(root, "slices");
   // Rules of programs that name their stages; others have none.

@@ -18,12 +18,25 @@ void refuse_unknown(const std::string& file, const std::string& where, const YAM
                     const std::vector<std::string>& known) {
   if (!given.IsMap()) refuse(file, where + " is no map of keys", "See configs/README.md.");
   for (const auto& entry : given) {
-    if (!entry.first.IsScalar()) refuse(file, "a key in " + where + " is no plain word", "See configs/README.md.");
     const auto key = entry.first.as<std::string>();
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string near = closest(key, known);
     refuse(file, "unknown key '" + key + "' in " + where,
            near.empty() ? "See configs/README.md." : "Did you mean '" + near + "'?");
+  }
+}
+
+constexpr int deepest_level = 32;
+
+/// In every map, however deep, the keys must be plain words: YAML also takes nothing and whole lists for keys.
+void refuse_odd_keys(const std::string& file, const YAML::Node& node, int level = 0) {
+  if (level > deepest_level) refuse(file, "it is nested too deep", "See configs/README.md.");
+  if (node.IsSequence())
+    for (const auto& item : node) refuse_odd_keys(file, item, level + 1);
+  if (!node.IsMap()) return;
+  for (const auto& entry : node) {
+    if (!entry.first.IsScalar()) refuse(file, "a key is no plain word", "See configs/README.md.");
+    refuse_odd_keys(file, entry.second, level + 1);
   }
 }
 
@@ -76,6 +89,7 @@ std::string merged_settings(const std::string& name, const Config& config) {
   for (const std::string& file : config.settings_files) {
     const YAML::Node settings = load_settings(file);
     if (settings.IsNull()) continue;
+    refuse_odd_keys(file, settings);
     refuse_unknown(file, "the file", settings, names);
     const YAML::Node part = settings[name];
     if (!part.IsDefined()) continue;

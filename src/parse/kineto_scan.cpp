@@ -21,6 +21,12 @@ constexpr std::size_t gap_bytes = 4;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view events_key = "traceEvents";
 
+/// text: one whole value, or nothing where one should be
+JsonValue json_value(std::string_view text) {
+  if (text.starts_with('"')) return {JsonType::string, text.substr(1, text.size() - 2)};
+  return {text.starts_with('{') ? JsonType::object : text.starts_with('[') ? JsonType::array : JsonType::scalar, text};
+}
+
 bool holds_whole_event(std::string_view text, std::size_t begin) {
   return find_next_event(text, begin + 1, true).found == SalvageFound::event;
 }
@@ -77,10 +83,11 @@ std::size_t KinetoScan::consume(std::string_view window, bool at_end) {
   at_end_ = at_end;
   scan();
   if (at_end) end_of_text();
-  const std::size_t used = kept_;
+  // Salvage looks at what stands before its start, so that much stays: what it finds must not depend on the windows.
+  const std::size_t used = kept_ - std::min(kept_, salvage_context_bytes);
   window_offset_ += static_cast<std::int64_t>(used);
   at_ -= used;
-  kept_ = 0;
+  kept_ -= used;
   split_.event_begin = split_.depth > 0 && !dropping_ ? split_.event_begin - static_cast<std::uint32_t>(used) : 0;
   return used;
 }
@@ -156,15 +163,8 @@ KinetoScan::Progress KinetoScan::scan_value(std::string_view key, std::size_t ke
     if (!whole && !too_large && !at_end_) return Progress::starved;
     too_large = too_large || (whole && behind - window_.data() > static_cast<std::ptrdiff_t>(key_begin + largest_bytes_));
     if (whole && !too_large) {
-      const JsonValue value = [&] {
-        const std::size_t size = static_cast<std::size_t>(behind - window_.data()) - at;
-        const char c = window_[at];
-        if (c == '"') return JsonValue{JsonType::string, window_.substr(at + 1, size - 2)};
-        const JsonType type = c == '{' ? JsonType::object : c == '[' ? JsonType::array : JsonType::scalar;
-        return JsonValue{type, window_.substr(at, size)};
-      }();
-      read_header_value(key, value, header_);
       at_ = kept_ = static_cast<std::size_t>(behind - window_.data());
+      read_header_value(key, json_value(window_.substr(at, at_ - at)), header_);
       return Progress::moved;
     }
   }
@@ -190,8 +190,7 @@ KinetoScan::Progress KinetoScan::skip_value() {
       }
       continue;
     }
-    const bool closes = c == '}' || c == ']';
-    const bool space = static_cast<unsigned char>(c) <= ' ';
+    const bool closes = c == '}' || c == ']', space = static_cast<unsigned char>(c) <= ' ';
     if (skip_depth_ == 0 && (closes || c == ',' || (space && skip_started_))) {
       end_dropping(at_);
       place_ = Place::root;
@@ -336,8 +335,11 @@ bool KinetoScan::take_gap(std::size_t end, bool& list_over) {
       if (end - kept_ < 4) return true;
       kept_ += 4;
     } else {
-      start_salvage(kept_, 1);
-      return false;
+      const Junk junk = junk_between_events(window_.substr(kept_), at_end_);
+      if (junk.answer == JunkAnswer::damage) return start_salvage(kept_, 1), false;
+      if (junk.answer == JunkAnswer::more_text || kept_ + junk.size > end) return true;
+      add_damage({offset(kept_), offset(kept_ + junk.size), 1, false});
+      kept_ += junk.size;
     }
   }
   return true;
@@ -369,8 +371,7 @@ void KinetoScan::start_salvage(std::size_t begin, std::int64_t count) {
 KinetoScan::Progress KinetoScan::salvage() {
   const Salvage found = find_next_event(window_, at_, at_end_);
   open_damage_.count += found.damaged_count;
-  at_ = found.position;
-  kept_ = at_ - std::min(at_, salvage_context_bytes);
+  at_ = kept_ = found.position;
   if (found.found == SalvageFound::more_text) {
     open_damage_.end = offset(window_.size());
     if (at_end_ && open_damage_.count > 0) add_damage(open_damage_);

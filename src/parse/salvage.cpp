@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 18> root_keys{
     "cuda_runtime_version", "cuda_driver_version", "otherData", "systemTraceEvents", "traceEvents"};
 
 constexpr std::size_t first_look_bytes = 4096;
+constexpr std::size_t longest_junk_bytes = 64;
 
 /// Offset of the last byte before `at` that is no white space; npos if there is none near.
 std::size_t last_before(std::string_view text, std::size_t at) {
@@ -111,10 +112,14 @@ Answer is_lone_event(std::string_view text, std::size_t at, bool at_end) {
 /// list in the args of an event that was cut there, so an event must come before it.
 Answer ends_list(std::string_view text, std::size_t at, bool at_end) {
   const std::size_t next = first_from(text, at + 1);
-  if (next < text.size() && text[next] == ',') return key_follows(text, next + 1, root_keys);
+  if (next == text.size() && !at_end) return Answer::unknown;
+  if (next < text.size() && text[next] == ',') {
+    const Answer key = key_follows(text, next + 1, root_keys);
+    return key == Answer::unknown && at_end ? Answer::no : key;
+  }
   const std::size_t before = last_before(text, at);
   if (before != std::string_view::npos && text[before] != '}' && text[before] != ',') return Answer::no;
-  if (next == text.size()) return at_end ? Answer::yes : Answer::unknown;
+  if (next == text.size()) return Answer::yes;
   if (text[next] != '}' || first_from(text, next + 1) != text.size()) return Answer::no;
   return at_end ? Answer::yes : Answer::unknown;
 }
@@ -137,6 +142,13 @@ Salvage find_next_event(std::string_view window, std::size_t from, bool at_end) 
   }
   result.position = window.size();
   return result;
+}
+
+Junk junk_between_events(std::string_view text, bool at_end) {
+  const std::string_view near = text.substr(0, longest_junk_bytes);
+  const std::size_t size = near.find_first_of("{}[]\":");
+  if (size != std::string_view::npos) return {near[size] == '{' ? JunkAnswer::event : JunkAnswer::damage, size};
+  return {near.size() < longest_junk_bytes && !at_end ? JunkAnswer::more_text : JunkAnswer::damage, 0};
 }
 
 }  // namespace ccl

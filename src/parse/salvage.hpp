@@ -26,4 +26,17 @@ inline constexpr std::size_t salvage_context_bytes = 256;
 /// whole object with a "ph"; or for the end of the list. at_end: no more text.
 Salvage find_next_event(std::string_view window, std::size_t from, bool at_end);
 
+enum class JunkAnswer : std::uint8_t {
+  event,     // an object opens behind it: both neighbours are whole
+  damage,    // it opens or closes something itself, or is long
+  more_text  // not decided
+};
+struct Junk {
+  JunkAnswer answer = JunkAnswer::damage;
+  std::size_t size = 0;  // up to that object
+};
+
+/// text: from the first byte between two events that does not belong there.
+Junk junk_between_events(std::string_view text, bool at_end);
+
 }  // namespace ccl

@@ -10,7 +10,7 @@ namespace {
 
 // Sums of as many sizes as are kept stay below 2^63.
 constexpr std::int64_t largest_bytes = std::int64_t{1} << 39;
-constexpr std::size_t most_segments = 1 << 20, most_frames = 1 << 22, most_marks = 1 << 20, most_ranges = 1 << 21,
+constexpr std::size_t most_segments = 1 << 20, most_frames = 1 << 22, most_marks = 1 << 20, most_lists = 1 << 21,
                       most_devices = 4096;
 
 // Their order is the index of their text: the empty text is number 0.
@@ -70,7 +70,7 @@ constexpr std::array<const char*, keys_end> key_texts{"",
                                                       "stage",
                                                       "stream"};
 
-enum class RecordKind : std::int64_t { entry = 1, block, segment, frame, mark, range, site };
+enum class RecordKind : std::int64_t { entry = 1, block, segment, frame, mark, entry_list, block_list, site };
 constexpr int kind_shift = 44;
 
 PickleValue record(RecordKind kind, std::int64_t number) {
@@ -212,8 +212,8 @@ PickleValue SnapshotRecords::add_segment(const std::vector<PickleValue>& items) 
   segment.active_bytes = bytes_of(items, key_active_size);
   segment.requested_bytes = bytes_of(items, key_requested_size, -1);
   segment.small = pickle_.text(value_of(items, key_segment_type)) == "small";
-  if (const PickleValue blocks = value_of(items, key_blocks); is(blocks, RecordKind::range))
-    segment.blocks = ranges_[static_cast<std::size_t>(number_in(blocks.number))];
+  if (const PickleValue blocks = value_of(items, key_blocks); is(blocks, RecordKind::block_list))
+    segment.blocks = block_lists_[static_cast<std::size_t>(number_in(blocks.number))];
   segments.push_back(segment);
   is_snapshot = true;
   return record(RecordKind::segment, static_cast<std::int64_t>(segments.size()) - 1);
@@ -252,19 +252,21 @@ PickleValue SnapshotRecords::finished_list(PickleValue list, const PickleContain
   }
   if (is(first, RecordKind::entry) || is(first, RecordKind::block)) {
     // Written one after the other they form a run; entries that are shared between lists do not occur.
-    if (ranges_.size() >= most_ranges) return {};
+    const bool of_blocks = is(first, RecordKind::block);
+    std::vector<RecordRange>& lists = of_blocks ? block_lists_ : entry_lists_;
+    if (lists.size() >= most_lists) return {};
     RecordRange range{number_in(first.number), content.records_count};
     for (const PickleValue item : content.items) {
       if (item.type != PickleType::record || item.number != first.number + range.count) break;
       ++range.count;
     }
-    ranges_.push_back(range);
-    return record(RecordKind::range, static_cast<std::int64_t>(ranges_.size()) - 1);
+    lists.push_back(range);
+    return record(of_blocks ? RecordKind::block_list : RecordKind::entry_list, static_cast<std::int64_t>(lists.size()) - 1);
   }
   // The list of the devices' traces; some of them are empty.
   for (const PickleValue item : content.items)
-    if (is(item, RecordKind::range)) return content.items.size() <= most_devices ? list : PickleValue{};
-  if (is(first, RecordKind::range))
+    if (is(item, RecordKind::entry_list)) return content.items.size() <= most_devices ? list : PickleValue{};
+  if (is(first, RecordKind::entry_list))
     return content.records_count <= static_cast<std::int64_t>(most_devices) ? list : PickleValue{};
   return {};
 }
@@ -275,8 +277,8 @@ void SnapshotRecords::take_root(const std::vector<PickleValue>& items) {
   if (devices.type != PickleType::list) return;
   const PickleContainer& content = pickle_.containers[static_cast<std::size_t>(devices.number)];
   const auto add = [&](PickleValue trace) {
-    traces.push_back(is(trace, RecordKind::range) ? ranges_[static_cast<std::size_t>(number_in(trace.number))]
-                                                  : RecordRange{});
+    traces.push_back(is(trace, RecordKind::entry_list) ? entry_lists_[static_cast<std::size_t>(number_in(trace.number))]
+                                                       : RecordRange{});
   };
   for (std::int64_t i = 0; i < content.records_count; ++i) add({PickleType::record, content.first_record + i});
   for (const PickleValue item : content.items) add(item);

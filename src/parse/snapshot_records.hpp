@@ -99,7 +99,7 @@ class SnapshotRecords final : public PickleConsumer {
   std::deque<MemoryEntry> entries_;
   std::int64_t first_entry_ = 0;  // number of entries_.front()
   std::deque<MemoryBlock> blocks_;
-  std::vector<RecordRange> ranges_;  // finished lists of entries or blocks
+  std::vector<RecordRange> entry_lists_, block_lists_;  // finished ones
   std::unordered_map<std::uint64_t, std::uint32_t> frame_of_;
   std::unordered_map<std::int64_t, std::uint16_t> number_of_stream_;
 };

@@ -67,6 +67,20 @@ TEST(ConfigFiles, UnknownKeysAreRefusedWithASuggestion) {
   EXPECT_NE(refusal("kernels: {\n").find("Check its YAML"), std::string::npos);
 }
 
+// Found by fuzzing: YAML takes nothing, maps and lists as keys and values too.
+TEST(ConfigFiles, KeysAndWordsThatAreNoTextAreRefused) {
+  EXPECT_NE(refusal("kernels:\n  communication: {&mine: {match: [x]}}\n").find("no plain word"), std::string::npos);
+  EXPECT_NE(refusal("kernels:\n  compute_classes: {&gemm: [x]}\n").find("no plain word"), std::string::npos);
+  EXPECT_NE(refusal("kernels:\n  slices: [{? {a: b} : c}]\n").find("no plain word"), std::string::npos);
+  EXPECT_NE(refusal("kernels: " + std::string(40, '[') + std::string(40, ']') + "\n").find("nested too deep"), std::string::npos);
+  for (const char* const value : {"operation: [a]", "dimension: {a: b}", "operation:"}) {
+    const SettingsFile file("kernels: {communication: {mine: {match: [x], " + std::string(value) + "}}}\n");
+    Config config;
+    config.settings_files = {file.path()};
+    EXPECT_THROW(Classifier(merged_settings("kernels", config)), FatalError) << value;
+  }
+}
+
 TEST(ConfigFiles, AMissingFileIsABadRequest) {
   Config config;
   config.settings_files = {"/nowhere/settings.yaml"};

@@ -172,11 +172,25 @@ TEST_P(KinetoDamageTest, AnyByteMayBeWrong) {
     }
 }
 
-// What Kineto's layout is not: here a comma or brace between two events may cost the one behind it too.
+// What Kineto's layout is not.
+std::string compact_text(const std::string& name) {
+  return R"({"ph":"X","cat":"kernel","name":")" + name + R"(","pid":0,"tid":7,"ts":1,"dur":1,"args":{"device":0}})";
+}
+
+TEST_P(KinetoDamageTest, ABrokenCommaCostsNoEventInAnyLayout) {
+  for (const char* const between : {"x", ";", ",x", "x,", " nul ", "\\ ,"}) {
+    const std::string text = "{\"traceEvents\": [" + compact_text("a") + between + compact_text("b") + "," + compact_text("c") + "]}";
+    const ReadResult r = read(text);
+    ASSERT_TRUE(r.called);
+    EXPECT_THAT(r.names(), ElementsAre("a", "b", "c")) << between;
+    EXPECT_EQ(r.count(Code::event_damaged), 1) << between;
+    EXPECT_EQ(r.count(Code::file_cut), 0) << between;
+  }
+}
+
+// Here a brace or bracket between two events may cost the one behind it too.
 TEST_P(KinetoDamageTest, ABracketInsteadOfACommaDoesNotEndTheList) {
-  const auto event = [](const std::string& name) {
-    return R"({"ph":"X","cat":"kernel","name":")" + name + R"(","pid":0,"tid":7,"ts":1,"dur":1,"args":{"device":0}})";
-  };
+  const auto event = compact_text;
   for (const char* const between : {"]", "],", "] x ,", "}]}", "],{]"}) {
     const ReadResult r = read("{\"traceEvents\": [" + event("a") + between + event("b") + "," + event("c") + "]}");
     ASSERT_TRUE(r.called);
@@ -197,6 +211,19 @@ TEST_P(KinetoDamageTest, ABraceLostInACutFileCostsOneEvent) {
   EXPECT_EQ(r.count(Code::file_cut), 1);
 }
 
+/// What `text` has become after some bytes changed or went.
+std::string damaged_text(std::string text, std::uint64_t changes, std::mt19937_64& random) {
+  const std::string letters = "{}[]\",:\\0-e.\n x";
+  for (; changes > 0; --changes) {
+    const std::size_t at = random() % text.size();
+    if (random() % 3 == 0)
+      text.erase(at, 1 + random() % 40);
+    else
+      text[at] = letters[random() % letters.size()];
+  }
+  return text;
+}
+
 TEST_P(KinetoDamageTest, RandomDamageNeverEndsTheRun) {
   std::string events = R"({"ph": "B", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 1},{"ph": "E", "pid": 0, "tid": 7, "ts": 2})";
   for (int i = 0; i < 6; ++i)
@@ -204,18 +231,45 @@ TEST_P(KinetoDamageTest, RandomDamageNeverEndsTheRun) {
                                     R"(, "Collective name": "allreduce", "In split size": "[1, 2]", "Process Group Ranks": [0, 1])");
   const std::string good = trace_text(events, R"("distributedInfo": {"rank": 1, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]},)");
   std::mt19937_64 random(13);
-  const std::string letters = "{}[]\",:\\0-e.\n x";
   for (int round = 0; round < 500; ++round) {
-    std::string text = good;
-    for (std::uint64_t change = 1 + random() % 4; change > 0; --change) {
-      const std::size_t at = random() % text.size();
-      if (random() % 3 == 0)
-        text.erase(at, 1 + random() % 40);
-      else
-        text[at] = letters[random() % letters.size()];
-    }
+    const std::string text = damaged_text(good, 1 + random() % 4, random);
     const ReadResult r = read(text);
     ASSERT_LE(r.trace.events.size(), 7U) << text;
+  }
+}
+
+// Found by fuzzing: a bracket that ends a list of numbers, right at the end of a window, was not looked at again.
+TEST_P(KinetoDamageTest, TheEndOfTheListIsFoundBehindAnEventThatIsCutShort) {
+  const std::string cut = R"({"ph": "X", "cat": "kernel", "name": "b", "ts": 1, "dur": "a "args": {"grid": [1, 2, 3], "warps per SM: 3}})";
+  for (std::size_t space = 0; space < 64; ++space) {
+    const ReadResult r = read("[" + kernel_text("a", "1", "1") + "," + std::string(space, ' ') + cut + "\n]");
+    EXPECT_THAT(r.names(), ElementsAre("a"));
+    EXPECT_EQ(r.count(Code::event_damaged), 1);
+    EXPECT_EQ(r.count(Code::file_cut), 0);
+  }
+}
+
+// Found by fuzzing: what stands before the damage was looked at in one window size and not in another.
+TEST(KinetoDamage, WhatIsFoundAndLostDoesNotDependOnTheWindows) {
+  std::string events;
+  for (int i = 0; i < 12; ++i)
+    events += (i > 0 ? ",\n  " : "") + (i % 3 == 0 ? compact_text("c") : kernel_text("k", std::to_string(10 * i), "1", 7, i));
+  const std::string good = trace_text(events, R"("distributedInfo": {"rank": 1, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]},)");
+  const auto told = [](const std::string& text, std::int64_t window_bytes) {
+    ReadSettings settings;
+    settings.window_bytes = window_bytes;
+    const ReadResult r = read_text(text, settings);
+    std::string out;
+    if (r.called)
+      for (const std::string& name : r.names()) out += name + ' ';
+    for (const Problem& row : r.problems.rows())
+      out += std::string(info(row.code).name) + ' ' + std::to_string(row.offset) + ' ' + row.detail + ' ' + std::to_string(row.count) + '\n';
+    return out;
+  };
+  std::mt19937_64 random(17);
+  for (int round = 0; round < 3000; ++round) {
+    const std::string text = damaged_text(good, 1 + random() % 24, random), at_once = told(text, 4 << 20);
+    for (const std::int64_t window_bytes : {64, 300, 1000}) ASSERT_EQ(told(text, window_bytes), at_once) << window_bytes << '\n' << text;
   }
 }
 

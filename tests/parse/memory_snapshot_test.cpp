@@ -177,6 +177,19 @@ TEST(MemorySnapshot, InactiveBlocksBesideActiveOnesCannotBeReturned) {
   EXPECT_EQ(m.peak_requested_bytes, -1) << "without entries there is no peak";
 }
 
+// Found by fuzzing.
+TEST(MemorySnapshot, EntriesWhereBlocksBelongAndBlocksWhereEntriesBelongAreNone) {
+  const std::string entries = list({entry("alloc", 4096, 1000, 1), entry("alloc", 5120, 600, 2)});
+  const std::string blocks = list({block(4096, 1024, 1000, "active_allocated"), block(5120, 512, 500, "inactive")});
+  const std::string segment = dict({{"device", number(0)}, {"address", number(4096)}, {"total_size", number(4096)}, {"blocks", entries}});
+  Problems problems;
+  const auto found = read("\x80\x02"s + dict({{"segments", list({segment})}, {"device_traces", list({blocks})}}) + ".", problems);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().reserved_bytes, 4096);
+  EXPECT_EQ(found.front().blocks_count, 0);
+  EXPECT_EQ(found.front().allocations_count, 0);
+}
+
 TEST(MemorySnapshot, OutOfMemoryTellsWhatWasAskedAndFree) {
   Problems problems;
   const auto found =
