@@ -18,8 +18,7 @@ constexpr std::size_t suspicious_bytes = std::size_t{64} << 10;
 // So may a complete one with a second "ph"; shorter ones hold no other event.
 constexpr std::size_t roomy_bytes = 512;
 constexpr std::size_t gap_bytes = 4;
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-constexpr std::string_view events_key = "traceEvents";
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF", events_key = "traceEvents";
 
 /// text: one whole value, or nothing where one should be
 JsonValue json_value(std::string_view text) {
