@@ -138,7 +138,7 @@ TEST(KinetoUsual, NumbersAreTakenAsTheGeneralParserReadsThem) {
   Random random(5);
   for (int round = 0; round < 20000; ++round) {
     std::string number = std::to_string(random() % (std::uint64_t{1} << (1 + random() % 60)));
-    if (random() % 2 == 0) number.append(".").append(std::to_string(random() % (1U << (1 + random() % 14)));
+    if (random() % 2 == 0) number.append(".").append(std::to_string(random() % (1U << (1 + random() % 14))));
     const std::string text = number + ", \"dur\": 5.5, and more of it";
     const char* at = text.data();
     std::int64_t ns = 0;
