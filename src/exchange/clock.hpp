@@ -24,6 +24,13 @@ ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, con
 void keep_causality(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm, ClockModel& clock,
                     Problems& problems);
 
+/// Whether the clock of the host is corrected at any time; −1: no host, nothing to correct.
+inline bool moves_times(const ClockModel& clock, std::int32_t host) {
+  if (host < 0) return false;
+  const HostClock& own = clock.hosts[static_cast<std::size_t>(host)];
+  return own.offset_ns != 0 || own.drift_ppb != 0 || !clock.later.empty();
+}
+
 /// Fills arrivals, spreads and the transfer of pairs. Instances whose lag by clock and lag by duration differ by more
 /// than three residuals become problems.
 void apply_clock(MatchedCollectives& matched, const ClockModel& clock, const Ranks& ranks, const Groups& groups,

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/collective_math.hpp"
+#include "exchange/clock.hpp"
 #include "exchange/graph.hpp"
 #include "exchange/match_parts.hpp"
 
@@ -56,8 +57,9 @@ std::size_t GraphGather::rounds_count() const {
 
 GraphOp GraphGather::settled(const RankChain& chain, const ChainOp& from) const {
   const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(chain.rank_row)];
+  const bool moved = moves_times(matched_.clock, entry.host_index);
   const auto corrected = [&](std::int64_t t_ns) {
-    return entry.host_index < 0 ? t_ns : matched_.clock.corrected(entry.host_index, t_ns);
+    return moved ? matched_.clock.corrected(entry.host_index, t_ns) : t_ns;
   };
   GraphOp op;
   op.start_ns = corrected(from.start_ns);

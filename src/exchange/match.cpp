@@ -70,6 +70,7 @@ int owner_of(const CollectiveRecord& record, const Groups& groups, int num_worke
 std::vector<std::vector<CollectiveRecord>> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
                                                  int num_workers) {
   std::vector<std::vector<CollectiveRecord>> out(static_cast<std::size_t>(num_workers));
+  if (num_workers == 1) out.front().reserve(records.size());  // lists that double copy themselves to fresh memory
   for (const CollectiveRecord& record : records)
     if (const int owner = owner_of(record, groups, num_workers); owner >= 0)
       out[static_cast<std::size_t>(owner)].push_back(record);

@@ -10,6 +10,7 @@
 
 #include "core/collective_math.hpp"
 #include "metrics/moved.hpp"
+#include "metrics/summed.hpp"
 #include "metrics/trace_views.hpp"
 
 namespace ccl {
@@ -65,6 +66,9 @@ struct Communication {
 
   static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
     std::map<GroupId, std::int32_t> hosts;
+    Summed<Row> steps;
+    Summed<ByOp> ops;
+    Summed<BySize> sizes;
     for (std::size_t i = 0; i < rank.records.size(); ++i) {
       const CollectiveRecord& record = rank.records[i];
       if (record.step == outside_step) continue;
@@ -76,9 +80,8 @@ struct Communication {
       row.rank = rank.entry.rank;
       row.replica = rank.entry.replica;
       row.work = work;
-      out.of<Row>().push_back(row);
-      out.of<ByOp>().push_back({row.step, row.rank, row.replica, record.op, {}, work});
-      out.fold_all_when_doubled();  // as it goes: many collectives share a key
+      steps.add(row);
+      ops.add({row.step, row.rank, row.replica, record.op, {}, work});
       if (!moved.known()) continue;
       BySize size;
       size.op = record.op;
@@ -88,8 +91,11 @@ struct Communication {
                                                       : hosts_of(record.group, rank.entry, context, hosts);
       size.size_log2 = static_cast<std::int32_t>(std::bit_width(static_cast<std::uint64_t>(moved.payload_bytes))) - 1;
       size.work = work;
-      out.of<BySize>().push_back(size);
+      sizes.add(size);
     }
+    steps.move_to(out.of<Row>());
+    ops.move_to(out.of<ByOp>());
+    sizes.move_to(out.of<BySize>());
     out.fold_all_when_doubled();
   }
 

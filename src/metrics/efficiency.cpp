@@ -12,6 +12,7 @@
 #include "core/wide.hpp"
 #include "exchange/graph_replay.hpp"
 #include "exchange/graph_transfer.hpp"
+#include "metrics/corrected_list.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 
@@ -177,10 +178,7 @@ struct Efficiency {
 
   static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
     for (const RankSegments& segments : rank.segments) {
-      Intervals compute;  // on the corrected clock, which keeps the order
-      compute.reserve(segments.compute.size());
-      for (const Interval& busy : segments.compute)
-        append_merged(compute, {corrected(context, rank.entry, busy.start_ns), corrected(context, rank.entry, busy.end_ns)});
+      const CorrectedList compute(segments.compute, rank.entry.host_index, context.clock);
       for (const Step& step : rank.entry.facts.steps) {
         const std::int64_t number = step.number + rank.entry.step_shift;
         const Interval run = run_window(out.of<Row>(), rank.entry, number, context);
@@ -190,7 +188,7 @@ struct Efficiency {
         row.replica = rank.entry.replica;
         row.start_ns = run.start_ns;
         row.length_ns = run.length_ns();
-        const std::int64_t useful_ns = within(compute, run);
+        const std::int64_t useful_ns = within(compute.list(), run);
         row.sums = {useful_ns, useful_ns, 1};
         out.of<Row>().push_back(row);
         out.of<ByRank>().push_back({row.step, rank.entry.rank, segments.device, row.replica, useful_ns});
@@ -199,7 +197,7 @@ struct Efficiency {
             return run.start_ns + static_cast<std::int64_t>(static_cast<Wide>(run.length_ns()) * i / windows_count);
           };
           const Interval part{edge(w), edge(w + 1)};
-          const std::int64_t part_ns = within(compute, part);
+          const std::int64_t part_ns = within(compute.list(), part);
           out.of<Window>().push_back(
               {row.step, row.replica, w, part.start_ns, part.length_ns(), {part_ns, part_ns, 1}});
         }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "metrics/busy.hpp"
 #include "metrics/counters.hpp"
@@ -91,13 +92,15 @@ struct HardwareSaturation {
     add_step_times(trace, out.of<StepTime>());
     add_counters(trace, context.strings, out.of<CounterRow>());
     std::map<std::tuple<std::int32_t, std::int32_t, CopyDirection>, Row> sums;
+    std::vector<std::optional<CopyDirection>> of_name(trace.strings.size());
     for (const MemoryOperation& operation : trace.memory_operations) {
       const std::int32_t step = trace.events.step[operation.event];
       if (step < 0) continue;
       const std::int32_t device = trace.lanes[trace.events.lane[operation.event]].device;
-      const CopyDirection direction = trace.events.kind[operation.event] == EventKind::memory_set
-                          ? CopyDirection::set
-                          : direction_in(trace.strings.text(trace.events.name[operation.event]));
+      const std::uint32_t name = trace.events.name[operation.event];
+      if (!of_name[name]) of_name[name] = direction_in(trace.strings.text(name));
+      const bool sets = trace.events.kind[operation.event] == EventKind::memory_set;
+      const CopyDirection direction = sets ? CopyDirection::set : *of_name[name];
       Row& row = sums[{step, device, direction}];
       row.step.step = trace.steps[static_cast<std::size_t>(step)].number;
       row.device = device;

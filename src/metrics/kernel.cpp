@@ -61,13 +61,15 @@ struct Kernel {
   using Tables = RowTables<Row>;
 
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
-    std::map<std::uint32_t, Sums> names;
+    std::vector<Sums> names(2 * trace.strings.size());  // of a name its compute, then its communication
     const EventTable& events = trace.events;
     for (std::size_t i = 0; i < events.size(); ++i)
       if (events.kind[i] == EventKind::compute || events.kind[i] == EventKind::communication)
         names[events.name[i] * 2 + (events.kind[i] == EventKind::communication ? 1 : 0)].combine(
             {1, events.dur_ns[i], events.dur_ns[i]});
-    for (const auto& [key, sums] : names) {
+    for (std::uint32_t key = 0; key < names.size(); ++key) {
+      const Sums& sums = names[key];
+      if (sums.kernels_count == 0) continue;
       const std::string_view name = trace.strings.text(key / 2);
       Row row;
       row.name = context.strings.intern(name);

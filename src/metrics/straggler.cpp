@@ -10,6 +10,7 @@
 #include "core/statistics.hpp"
 #include "metrics/pipeline_stage.hpp"
 #include "metrics/pooled.hpp"
+#include "metrics/summed.hpp"
 #include "metrics/trace_views.hpp"
 
 namespace ccl {
@@ -70,6 +71,7 @@ struct Straggler {
   }
 
   static void closing(const ClosingRank& rank, const ClosingContext&, Tables& out) {
+    Summed<Row> steps;
     for (std::size_t i = 0; i < rank.verdicts.size(); ++i) {
       const RecordVerdict& verdict = rank.verdicts[i];
       if (verdict.last_rank < 0 || verdict.transfer_ns < 0 || rank.records[i].step == outside_step) continue;
@@ -79,8 +81,9 @@ struct Straggler {
       row.replica = rank.entry.replica;
       row.wait_ns = rank.records[i].dur_ns - verdict.transfer_ns;
       row.matched_count = 1;
-      out.of<Row>().push_back(row);
+      steps.add(row);
     }
+    steps.move_to(out.of<Row>());
     out.fold_when_doubled<Row>();
   }
 

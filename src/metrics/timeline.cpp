@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/wide.hpp"
+#include "metrics/corrected_list.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/timeline_bins.hpp"
@@ -98,19 +99,13 @@ struct Timeline {
     const RankEntry& entry = rank.entry;
     const Grid& grid = grids.at(entry.iteration);
     if (grid.bins.count == 0) return;
-    const auto corrected = [&](const Intervals& list) {
-      Intervals moved;
-      moved.reserve(list.size());
-      for (const Interval& interval : list)
-        append_merged(moved, {context.clock.corrected(entry.host_index, interval.start_ns),
-                              context.clock.corrected(entry.host_index, interval.end_ns)});
-      return moved;
-    };
+    const auto corrected = [&](const Intervals& list) { return CorrectedList(list, entry.host_index, context.clock); };
     for (const RankSegments& segments : rank.segments) {
       const std::int64_t row = row_of(grid, rank.rank_row, segments.device);
       if (row < 0) continue;
-      const BinnedBudget binned = bin_budget(corrected(segments.communication), corrected(segments.compute),
-                                             corrected(segments.memory), capture_of(entry, context.clock), grid.bins);
+      const BinnedBudget binned =
+          bin_budget(corrected(segments.communication).list(), corrected(segments.compute).list(),
+                     corrected(segments.memory).list(), capture_of(entry, context.clock), grid.bins);
       add_row(out, entry.iteration, "compute_ns", "len(K in bin): compute kernels run", grid, row, binned.compute_ns);
       add_row(out, entry.iteration, "communication_ns", "len(C in bin): communication kernels run", grid, row,
               binned.communication_ns);

@@ -95,7 +95,8 @@ const CommunicationRows::KnownTexts::Known* CommunicationRows::KnownTexts::find(
   return same ? &known : nullptr;
 }
 
-void CommunicationRows::KnownTexts::add(std::string_view head, std::string_view text, const Collective& row, bool is_wait) {
+void CommunicationRows::KnownTexts::add(std::string_view head, std::string_view text, const Collective& row, bool is_wait,
+                                        std::size_t number) {
   const auto says = [](std::string_view part) { return [part](std::string_view key) { return part.find(key) != std::string_view::npos; }; };
   constexpr std::string_view read_keys[] = {"dtype\"",     "In msg",  "Out msg",   "Group size", "Process Group",
                                             "split size", "\"Seq\"", "Src Rank", "Dst Rank"};
@@ -103,7 +104,7 @@ void CommunicationRows::KnownTexts::add(std::string_view head, std::string_view 
       std::any_of(std::begin(read_keys), std::end(read_keys), says(head)))
     return;
   if (texts_.empty()) texts_.resize(known_slots);
-  texts_[slot_of(text)] = {std::string(text), row, is_wait};
+  texts_[slot_of(text)] = {std::string(text), row, is_wait, number};
 }
 
 void CommunicationRows::add_kernel(RankTrace& trace, std::uint32_t event, CollectiveOp op_by_name,
@@ -133,7 +134,7 @@ void CommunicationRows::add_record(RankTrace& trace, std::string_view text) {
   if (begin == text.size()) return;
   if (const KnownTexts::Known* const known = record_texts_.find(text.substr(begin)); known != nullptr) {
     const std::int64_t external_id = parse_integer(json_member(text, "External id").text, -1);
-    if (external_id >= 0 && !known->is_wait) records_.push_back({external_id, known->row});
+    if (external_id >= 0 && !known->is_wait) records_.push_back({external_id, known->number});
     return;
   }
   const CommunicationArguments arguments = read_communication_arguments(text);
@@ -143,9 +144,11 @@ void CommunicationRows::add_record(RankTrace& trace, std::string_view text) {
   if (!is_wait && arguments.external_id >= 0) {
     row = read(arguments, trace);
     row.group = record_group_rows_.row(arguments, record_groups_);
-    records_.push_back({arguments.external_id, row});
+    records_.push_back({arguments.external_id, record_rows_.size()});
+    record_rows_.push_back(row);
   }
-  if (is_wait || arguments.external_id >= 0) record_texts_.add(text.substr(0, begin), text.substr(begin), row, is_wait);
+  if (is_wait || arguments.external_id >= 0)
+    record_texts_.add(text.substr(0, begin), text.substr(begin), row, is_wait, record_rows_.size() - 1);
 }
 
 void CommunicationRows::add_annotation(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns,
@@ -165,12 +168,12 @@ void CommunicationRows::take_records(RankTrace& trace) {
     if (record == records_.end() || record->external_id != bare.external_id) continue;
     Collective& row = trace.collectives[bare.collective];
     const Collective before = row;
-    row = record->row;
+    row = record_rows_[record->row];
     row.event = before.event;
-    std::uint32_t& group = taken[record->row.group];
+    std::uint32_t& group = taken[row.group];
     if (group == none) {
       group = static_cast<std::uint32_t>(trace.groups.size());
-      trace.groups.push_back(record_groups_[record->row.group]);  // complete_groups unites what is equal
+      trace.groups.push_back(record_groups_[row.group]);  // complete_groups unites what is equal
     }
     row.group = group;
     if (row.op == CollectiveOp::unknown) row.op = before.op;
@@ -223,6 +226,7 @@ void CommunicationRows::clear() {
   groups_.clear();
   record_group_rows_.clear();
   record_groups_.clear();
+  record_rows_.clear();
   records_.clear();
   bare_.clear();
   annotations_.clear();
@@ -231,6 +235,7 @@ void CommunicationRows::clear() {
 void CommunicationRows::pack(const RankTrace& trace, ByteWriter& out) const {
   groups_.pack(trace.groups, out);
   record_group_rows_.pack(record_groups_, out);
+  out.array(record_rows_);
   out.array(records_);
   out.array(bare_);
   out.array(annotations_);
@@ -247,11 +252,13 @@ void CommunicationRows::absorb(ByteReader& in, RankTrace& trace, const Place& pl
     move_splits(trace.collectives[i]);
     trace.collectives[i].group = groups[trace.collectives[i].group];
   }
-  for (Record& record : in.array<Record>()) {
-    move_splits(record.row);
-    record.row.group = record_groups[record.row.group];
-    records_.push_back(record);
+  const std::size_t rows_before = record_rows_.size();
+  for (Collective& row : in.array<Collective>()) {
+    move_splits(row);
+    row.group = record_groups[row.group];
+    record_rows_.push_back(row);
   }
+  for (const Record& record : in.array<Record>()) records_.push_back({record.external_id, rows_before + record.row});
   for (Bare& bare : in.array<Bare>()) {
     bare.collective += static_cast<std::uint32_t>(place.first_collective);
     bare_.push_back(bare);

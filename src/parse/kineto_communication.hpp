@@ -41,7 +41,7 @@ class CommunicationRows {
  private:
   struct Record {
     std::int64_t external_id;
-    Collective row;  // group: row of record_groups_
+    std::size_t row;  // of record_rows_: most records repeat one of a few
   };
   struct Bare {
     std::uint32_t collective;
@@ -63,11 +63,12 @@ class CommunicationRows {
       std::string text;
       Collective row;
       bool is_wait = false;
+      std::size_t number = 0;  // of a record: its row of record_rows_
     };
     /// Null: not known.
     const Known* find(std::string_view text);
     /// head: the arguments in front of the text.
-    void add(std::string_view head, std::string_view text, const Collective& row, bool is_wait);
+    void add(std::string_view head, std::string_view text, const Collective& row, bool is_wait, std::size_t number = 0);
 
    private:
     std::vector<Known> texts_;
@@ -84,6 +85,7 @@ class CommunicationRows {
   // Groups of records become groups of the trace only when a kernel takes the record: a "wait" names a group of 1.
   GroupRows record_group_rows_;
   std::vector<ProcessGroup> record_groups_;
+  std::vector<Collective> record_rows_;  // group: row of record_groups_
   std::vector<Record> records_;
   std::vector<Bare> bare_;
   std::vector<Annotation> annotations_;
