@@ -135,7 +135,7 @@ std::string split_text(const Comparison& comparison, std::int64_t top) {
       quiet += (quiet.empty() ? "" : ", ") + fmt::format("{} ({})", name, section.all);
       continue;
     }
-    text += "\n" + heading(fmt::format("{} ({} of {} moved)", name, section.moved, section.all)) + section.text;
+    text += fmt::format("\n{}{}", heading(fmt::format("{} ({} of {} moved)", name, section.moved, section.all)), section.text);
     if (section.moved > top) text += fmt::format("  ... and {} more (--top N, -o FILE has all)\n", section.moved - top);
   }
   std::vector<std::string> lines;
@@ -191,7 +191,7 @@ std::string comparison_page(const CompareRequest& request, const CompareResults&
       add_line(lines, "not compared", absent.metric + ": " + absent.why);
     for (const std::string& line : lines) page += line + "\n";
     page += bounds_text(results.judged[i], lacking.empty() ? "" : " (incomplete data)");
-    page += "\n" + heading("figure (median over steps)");
+    page.append("\n").append(heading("figure (median over steps)"));
     for (const ComparedFigure& one : comparison.whole) page += row(one.figure.label, one);
     page += split_text(comparison, request.top);
   }

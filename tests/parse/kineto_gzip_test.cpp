@@ -123,7 +123,7 @@ TEST_P(KinetoGzipTest, NothingInsideIsAnEmptyFile) {
 
 TEST_P(KinetoGzipTest, EventsLongerThanTheWindowAreRead) {
   const std::string name(30'000, 'n');
-  const ReadResult r = read(gzip(trace_text(kernel_text(name, "1", "1") + "," + kernel_text("b", "3", "1"))));
+  const ReadResult r = read(gzip(trace_text(kernel_text(name, "1", "1").append(",").append(kernel_text("b", "3", "1")))));
   EXPECT_THAT(r.names(), ElementsAre(name, "b"));
 }
 
