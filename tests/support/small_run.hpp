@@ -75,8 +75,13 @@ class SmallRun {
     for (std::size_t i = 0; i < traces_.size(); ++i) owner.push_back(deal());
     const MatchedCollectives all = matched();
     std::vector<MatchedCollectives> shares(workers);
+    // What a group does in a step is matched by one worker (owner_of in exchange/match.cpp).
+    std::map<std::tuple<std::int32_t, std::int32_t, GroupId, std::int64_t>, std::size_t> instance_owner;
     for (const MatchedInstance& instance : all.instances) {
-      MatchedCollectives& share = shares[deal()];
+      const auto [dealt, added] =
+          instance_owner.try_emplace({instance.iteration, instance.replica, instance.group, instance.step});
+      if (added) dealt->second = deal();
+      MatchedCollectives& share = shares[dealt->second];
       share.instances.push_back(instance);
       share.instances.back().first_member = static_cast<std::uint32_t>(share.members.size());
       const auto from = all.members.begin() + instance.first_member;
