@@ -181,7 +181,8 @@ std::string quoted(const std::vector<std::string>& args) {
   return line;
 }
 
-/// What one stage frees the next one takes: the first touch of a page costs more than what is written to it.
+/// What one stage frees the next one takes: the first touch of a page costs more than what is written to it. Of large
+/// traces it is given back (trace_use.cpp).
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int own_pages_bytes = 8 << 20, kept_bytes = 64 << 20;

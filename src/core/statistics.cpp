@@ -34,6 +34,11 @@ double percentile(std::vector<double> values, double percent) {
 
 double median(std::vector<double> values) { return percentile(std::move(values), 50); }
 
+std::size_t middle_of_others(std::size_t count, std::size_t own) {
+  const std::size_t middle = (count - (own < count ? 2 : 1)) / 2;
+  return middle < own ? middle : middle + 1;
+}
+
 double median_of_others(std::span<const double> sorted, double own) {
   const auto at = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), own) - sorted.begin());
   const auto other = [&](std::size_t i) { return sorted[i < at ? i : i + 1]; };

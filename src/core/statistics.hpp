@@ -1,6 +1,7 @@
 // Statistics: std with n − 1, percentiles by linear interpolation between order
 // statistics (NumPy's default). Absent results are NaN.
 #pragma once
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,9 @@ double mean(std::span<const double> values);                // NaN for none
 double standard_deviation(std::span<const double> values);  // NaN for fewer than two
 double percentile(std::vector<double> values, double percent);  // NaN for none
 double median(std::vector<double> values);
+/// Of `count` sorted values without the one at place `own`: the place of the middle one, of an even count the lower.
+/// own = count: none is left out. At least one must be left.
+std::size_t middle_of_others(std::size_t count, std::size_t own);
 /// Of at least two sorted values, one of which is `own`: the median without it.
 double median_of_others(std::span<const double> sorted, double own);
 /// Mean without the first and the last value when there are at least three; else NaN.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/statistics.hpp"
+
 namespace ccl::straggler {
 namespace {
 
@@ -35,8 +37,7 @@ std::int64_t LastingLag::follow(std::span<const MatchedMember> members, RankId r
     if (paces[0].member->rank == rank) behind_ns = paces[1].lead_ns - paces[0].lead_ns;
     lose_lead(paces[0], paces[1]);
     for (std::size_t p = 0; p < paces.size(); ++p) {
-      const std::size_t middle = (paces.size() - 2) / 2;  // lower one, of the others
-      const std::int64_t others_ns = paces[middle < p ? middle : middle + 1].lead_ns;
+      const std::int64_t others_ns = paces[middle_of_others(paces.size(), p)].lead_ns;
       const std::int64_t lag_ns = std::max<std::int64_t>(0, others_ns - paces[p].lead_ns);
       State& state = states_[paces[p].member->rank];
       state.lead_ns = paces[p].lead_ns;

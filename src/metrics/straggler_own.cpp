@@ -23,12 +23,6 @@ constexpr std::pair<Part, Part> parts[] = {{&CauseSums::compute_ns, &CauseSums::
                                            {&CauseSums::stalled_ns, &CauseSums::by_stalled_ns}};
 constexpr std::size_t parts_count = std::size(parts);
 
-/// Of what is left of sorted numbers, of an even count the lower middle. own: place of the one that is left out.
-std::size_t middle_of_others(std::size_t count, std::size_t own) {
-  const std::size_t middle = (count - (own < count ? 2 : 1)) / 2;
-  return middle < own ? middle : middle + 1;
-}
-
 /// Whose sums over a step a rank's are compared with: the members of its group at its stage. Where it is alone at its
 /// stage, the ranks at its place in the sibling groups. Sorted once: for each among the others anew would cost peers².
 class Peers {

@@ -42,5 +42,17 @@ TEST(Statistics, MedianAbsoluteDeviationIgnoresOneOutlier) {
   EXPECT_DOUBLE_EQ(median_absolute_deviation({5, 5, 5, 500}), 0);
 }
 
+TEST(Statistics, TheMiddleOfTheOthersLeavesOneOut) {
+  const std::vector<double> sorted{1, 2, 4, 8, 16};
+  EXPECT_EQ(middle_of_others(5, 0), 2U) << "of 2 4 8 16 the lower";
+  EXPECT_EQ(middle_of_others(5, 4), 1U) << "of 1 2 4 8 the lower";
+  EXPECT_EQ(middle_of_others(4, 1), 2U) << "of 1 4 8";
+  EXPECT_EQ(middle_of_others(2, 0), 1U);
+  EXPECT_EQ(middle_of_others(4, 4), 1U) << "none is left out";
+  EXPECT_EQ(median_of_others(sorted, 1), 6);
+  EXPECT_EQ(median_of_others(sorted, 16), 3);
+  EXPECT_EQ(median_of_others(std::vector<double>{1, 2, 4, 8}, 2), 4);
+}
+
 }  // namespace
 }  // namespace ccl
