@@ -57,7 +57,7 @@ struct MetricInfo {
   std::string needs;       // what the traces must hold, in words
   PageSection section = PageSection::further;
   std::vector<std::string> aliases;  // older names that --metric accepts
-  Wants wants;                       // of the reader
+  Wants wants;                       // slices, shapes, counters that local() reads: what no metric names here is never kept
   bool needs_matching = false;       // the clock is used (set for matched(), graph()); implies records
   bool needs_records = false;        // closing() looks at records
   bool needs_segments = false;       // closing() looks at segments

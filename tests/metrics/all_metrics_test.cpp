@@ -44,11 +44,17 @@ SmallRun synthetic_run() {
       builder.slice(SliceKind::user_annotation,
                     step == 0 ? "execute_context_1(8)_generation_0(0)" : "execute_context_0(0)_generation_1(1)", t, t + 8000);
       builder.slice(SliceKind::runtime, "cudaDeviceSynchronize", t + 8950, t + 8960);
-      builder.stream(7).kernel("gemm", t + some(100), some(4000)).shape(0.5F, 8, 25).copy("Memcpy HtoD", 64, t + 5000, some(500));
-      builder.stream(8).collective(CollectiveOp::all_gather, "dp", 6 * some(1000), t + 200 + some(50), some(2000));
-      builder.collective(CollectiveOp::all_to_allv, rank < 3 ? "tp0" : "tp1", 3 * some(500), t + 3000, some(900));
-      builder.splits({some(9), some(9), some(9)});
-      builder.collective(CollectiveOp::all_reduce, "dp", step == 2 ? -1 : some(800), t + 6000, some(2000));
+      // Drawn one by one: compilers differ in the order of arguments.
+      const std::int64_t kernel_start = t + some(100), kernel_length = some(4000), copy_length = some(500);
+      builder.stream(7).kernel("gemm", kernel_start, kernel_length).shape(0.5F, 8, 25);
+      builder.copy("Memcpy HtoD", 64, t + 5000, copy_length);
+      const std::int64_t gather_bytes = 6 * some(1000), gather_start = t + 200 + some(50), gather_length = some(2000);
+      builder.stream(8).collective(CollectiveOp::all_gather, "dp", gather_bytes, gather_start, gather_length);
+      const std::int64_t all_to_all_bytes = 3 * some(500), all_to_all_length = some(900);
+      builder.collective(CollectiveOp::all_to_allv, rank < 3 ? "tp0" : "tp1", all_to_all_bytes, t + 3000, all_to_all_length);
+      builder.splits({some(9), some(9), some(9)});  // in braces the order is that of the text
+      const std::int64_t reduce_bytes = step == 2 ? -1 : some(800), reduce_length = some(2000);
+      builder.collective(CollectiveOp::all_reduce, "dp", reduce_bytes, t + 6000, reduce_length);
       builder.collective(rank % 2 == 0 ? CollectiveOp::send : CollectiveOp::recv, "dp", 512, t + 8500, some(300));
       builder.peer(rank ^ 1);
       builder.collective(CollectiveOp::send, "pp" + std::to_string(rank % 3), 64, t + 8900, some(50)).peer((rank + 3) % 6);

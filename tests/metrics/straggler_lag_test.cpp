@@ -5,17 +5,17 @@
 namespace ccl::test {
 namespace {
 
-// durations[step][call]: one all-reduce after the other on group "dp", 1000 ns apart; a step is 10000 ns.
+// durations[step][call]: one all-reduce after the other on the group, 1000 ns apart; a step is 10000 ns.
 RankTrace with_durations(std::int32_t rank, std::vector<std::vector<std::int64_t>> durations,
-                         std::vector<std::int32_t> members = {0, 1, 2}) {
+                         std::vector<std::int32_t> members = {0, 1, 2}, const std::string& group = "dp") {
   TraceBuilder builder;
-  builder.rank(rank).group("dp", "mesh_dp", std::move(members), -1, Dimension::dp);
+  builder.rank(rank).group(group, "mesh_dp", std::move(members), -1, Dimension::dp);
   for (std::size_t step = 0; step < durations.size(); ++step) {
     const auto start = static_cast<std::int64_t>(step) * 10000;
     builder.step(static_cast<std::int64_t>(step), start, start + 10000);
     builder.kernel("gemm", start, 10000);
     for (std::size_t call = 0; call < durations[step].size(); ++call)
-      builder.stream(8).collective(CollectiveOp::all_reduce, "dp", 64,
+      builder.stream(8).collective(CollectiveOp::all_reduce, group, 64,
                                    start + 1000 + 1000 * static_cast<std::int64_t>(call), durations[step][call]);
     builder.stream(7);
   }
@@ -55,6 +55,28 @@ TEST(StragglerLag, ThePageNamesTheStragglerAndTheGain) {
   EXPECT_NE(page.find("in all 2 steps"), std::string::npos) << page;
   EXPECT_NE(page.find("'mesh_dp' (dp, 3 ranks)"), std::string::npos) << page;
   EXPECT_NE(page.find("step period (3.0 %)"), std::string::npos) << page;
+}
+
+// 70 groups of four; one rank of each is 300 ns late in all collectives of two steps of 10000 ns.
+TEST(StragglerLag, TheLongFormTells64StragglersAndHowManyMore) {
+  SmallRun run;
+  for (std::int32_t first = 0; first < 280; first += 4)
+    for (std::int32_t rank = first; rank < first + 4; ++rank) {
+      const std::int64_t duration = rank == first ? 100 : 400;
+      run.add(with_durations(rank, {{duration, duration}, {duration, duration}},
+                             {first, first + 1, first + 2, first + 3}, std::to_string(first)));
+    }
+  const MetricResult result = run.result("straggler_lag");
+  EXPECT_EQ(headline(result, "stragglers_count"), 70);
+  std::string text = page_of(result);
+  for (const std::string& line : result.report.details) text += '\n' + line;
+  const auto count = [&text](std::string_view words) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(" too: "), 63) << text;  // the first is told in full
+  EXPECT_EQ(count("and 6 ranks more in own_blame of the HDF5 file"), 1) << text;
 }
 
 TEST(StragglerLag, TheBlameMatrixSaysWhoWaitsForWhom) {
