@@ -1,13 +1,11 @@
 // How this process was started, as the environment tells it: which process may print before MPI is up, and the
 // mistake of srun without PMIx, where every task would analyse everything alone.
 #pragma once
-#include <functional>
 #include <string>
 
-namespace ccl {
+#include "core/environment.hpp"
 
-/// Like std::getenv: null when unset. Given as an argument so that tests can play any launcher.
-using Environment = std::function<const char*(const char*)>;
+namespace ccl {
 
 struct Launch {
   bool by_launcher = false;   // mpirun, srun and the like

@@ -1,13 +1,19 @@
 // The only file that includes mpi.h: MPI 3.1 calls, C interface.
 #include <mpi.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <string>
 
 #include "comm/comm.hpp"
 #include "comm/message_limit.hpp"
+#include "comm/one_node.hpp"
 #include "core/problems.hpp"
 
 namespace ccl {
@@ -40,6 +46,15 @@ void for_each_piece(std::byte* data, std::size_t size, F f) {
 void wait_all(std::vector<MPI_Request>& requests) {
   check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
   requests.clear();
+}
+
+/// PMIx ends with several small messages in a row to its server; unless they are sent at once, the second waits 40 ms
+/// for the acknowledgement of the first. The option does nothing to what is no TCP socket.
+void send_at_once() {
+  constexpr int descriptors = 64;  // MPI opened its own at the start
+  constexpr int yes = 1;
+  for (int descriptor = 3; descriptor < descriptors; ++descriptor)
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
 }  // namespace
@@ -92,8 +107,11 @@ Comm::Comm(int& argc, char**& argv, MpiStart start) : state_(std::make_unique<St
   state_->latest.resize(1);
   if (start == MpiStart::alone) return;
   state_->started = true;
+  if (const char* choice = transports_of_one_node([](const char* name) { return std::getenv(name); }))
+    setenv("OMPI_MCA_pml", choice, 0);
   int provided = MPI_THREAD_SINGLE;
   check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  send_at_once();
   check(MPI_Comm_dup(MPI_COMM_WORLD, &state_->all), "MPI_Comm_dup");
   check(MPI_Comm_set_errhandler(state_->all, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_dup(state_->all, &state_->reports), "MPI_Comm_dup");  // inherits the error handler

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string_view>
+
 #include "comm/message_limit.hpp"
+#include "comm/one_node.hpp"
 #include "core/problems.hpp"
 #include "support/mpi_world.hpp"
 
@@ -51,6 +55,17 @@ TEST(Comm, OnlyTheMiddleWorkerHasSomething) {
   const std::vector<Bytes> all = world().gather_all(world().worker() == middle ? pattern(10, 3) : Bytes());
   for (int from = 0; from < world().num_workers(); ++from)
     EXPECT_EQ(all[static_cast<std::size_t>(from)].size(), from == middle ? 10U : 0U);
+}
+
+TEST(Comm, WhatOneNodeNeedsNotWasSetBeforeTheStart) {
+  static_cast<void>(world());
+  const char* set = std::getenv("OMPI_MCA_pml");
+  const char* wanted = transports_of_one_node([&](const char* name) {
+    return std::string_view(name) == "OMPI_MCA_pml" ? nullptr : std::getenv(name);
+  });
+  if (wanted == nullptr) return;
+  ASSERT_NE(set, nullptr);
+  if (std::string_view(set) != wanted) GTEST_SKIP() << "OMPI_MCA_pml was set by whoever started this test";
 }
 
 TEST(Comm, AloneNeedsNoOther) {
