@@ -136,8 +136,7 @@ void NsysBuild::range(const NsysRangeRow& row) {
   if (row.type != push_pop && row.type != start_end) return;
   Range range{row.start_ns, row.end_ns, thread(owner, row.thread), row.domain, row.text_id};
   // A file may hold negative ids, which mean nothing.
-  if (!row.text.empty() || row.text_id < 0)
-    range.text_id = -1 - static_cast<std::int64_t>(index_of_text(row.text));
+  if (!row.text.empty() || row.text_id < 0) set_text(range, row.text);
   decode_payload(row, range);
   owner.ranges.push_back(range);
 }
@@ -226,7 +225,8 @@ void NsysBuild::read_ranges(Process& process) {
     if (facts.own_of_nccl || !facts.wanted) continue;
     const auto [name, added] = names.try_emplace(range.text_id);
     if (added) name->second = trace.strings.index(slice_name(text_of(range)));
-    trace.slices.push_back({range.start_ns, range.end_ns, name->second, range.thread, SliceKind::user_annotation, facts.sequence});
+    const std::int32_t sequence = facts.sequence >= 0 && range.sequence >= 0 ? range.sequence : facts.sequence;
+    trace.slices.push_back({range.start_ns, range.end_ns, name->second, range.thread, SliceKind::user_annotation, sequence});
   }
   for (const auto& [number, step] : steps) trace.steps.push_back(step);
   mark_autograd_threads(process);

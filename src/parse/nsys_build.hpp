@@ -118,6 +118,7 @@ class NsysBuild {
     std::int64_t bytes = -1;       // NCCL payload: message size
     std::uint64_t communicator = 0;
     std::int32_t comm_rank = -1, comm_size = -1, peer = -1;
+    std::int32_t sequence = -1;    // of a text in the row
   };
   /// One process's place in a communicator, from its CommInitRank or CommSplit.
   struct Seat {
@@ -150,7 +151,7 @@ class NsysBuild {
   std::uint32_t thread(Process& process, std::uint64_t global_tid);
   std::string_view text_of(const Range& range) const;
   const TextFacts& facts_of(const Range& range);
-  std::uint32_t index_of_text(std::string_view raw);
+  void set_text(Range& range, std::string_view raw);
   void decode_payload(const NsysRangeRow& row, Range& range);
   void resolve_names(Process& process);
   static void sum_memory(RankTrace& trace);
@@ -184,9 +185,9 @@ class NsysBuild {
   std::unordered_map<std::int64_t, std::string> strings_;
   std::set<std::int64_t> synchronising_;  // ids of calls that wait for the GPU
   bool late_strings_ = false;
-  StringTable texts_;                 // texts written into rows themselves, copies and sets
+  StringTable texts_;                 // texts written into rows themselves (without numbers), copies and sets
   struct RecentText {
-    std::string raw;
+    std::string text;
     std::uint32_t index = 0;
   };
   std::vector<RecentText> recent_texts_;  // by a hash of a few bytes; looked at first

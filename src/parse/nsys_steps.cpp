@@ -25,24 +25,27 @@ std::int64_t step_number_in_range(std::string_view text) {
   return -1;
 }
 
-std::int32_t sequence_in_range(std::string_view text) {
-  constexpr std::string_view key = ", seq = ";
-  const std::size_t at = text.find(key);
-  std::int32_t number = -1;
-  if (at != std::string_view::npos)
-    std::from_chars(text.data() + at + key.size(), text.data() + text.size(), number);
-  return number;
-}
-
-std::string_view range_name(std::string_view text) {
-  return text.substr(0, std::min(text.find(", seq = "), text.find(", op_id = ")));
+RangeText parts_of_range_text(std::string_view text) {
+  constexpr std::string_view sequence = ", seq = ", operation = ", op_id = ";
+  for (std::size_t at = text.find(','); at != std::string_view::npos; at = text.find(',', at + 1)) {
+    const std::string_view rest = text.substr(at);
+    if (!rest.starts_with(sequence) && !rest.starts_with(operation)) continue;
+    RangeText parts{text.substr(0, at), ", op_id = 0", -1};
+    const std::size_t number = rest.find(sequence);
+    if (number != std::string_view::npos)
+      std::from_chars(rest.data() + number + sequence.size(), rest.data() + rest.size(), parts.sequence);
+    if (parts.sequence >= 0) parts.numbered = ", seq = 0";
+    return parts;
+  }
+  return {text, "", -1};
 }
 
 std::string slice_name(std::string_view text) {
-  const std::string_view name = range_name(text);
+  const RangeText parts = parts_of_range_text(text);
+  const std::string_view name = parts.name;
   const std::size_t digits = name.find_last_not_of("0123456789");
   const std::string_view bare = name.substr(0, digits == std::string_view::npos ? 0 : digits + 1);
-  const bool node = sequence_in_range(text) >= 0 && bare.ends_with("Backward") && name.find(' ') == std::string_view::npos;
+  const bool node = parts.sequence >= 0 && bare.ends_with("Backward") && name.find(' ') == std::string_view::npos;
   return (node ? "autograd::engine::evaluate_function: " : "") + std::string(name);
 }
 

@@ -29,20 +29,33 @@ std::string_view NsysBuild::text_of(const Range& range) const {
   return found == strings_.end() ? std::string_view() : found->second;
 }
 
-std::uint32_t NsysBuild::index_of_text(std::string_view raw) {
-  constexpr std::size_t slots = 512;
-  if (raw.empty()) return texts_.index(raw);
+// PyTorch numbers every operation. A text is kept without its numbers, so that equal operations have one text.
+void NsysBuild::set_text(Range& range, std::string_view raw) {
+  constexpr std::size_t slots = 512, word_bytes = 8;
+  const RangeText parts = parts_of_range_text(raw);
+  const std::string_view name = parts.name;
+  const std::size_t size = name.size() + parts.numbered.size();
   if (recent_texts_.empty()) recent_texts_.resize(slots);
-  std::uint64_t hash = raw.size();
-  for (const std::size_t at : {std::size_t{0}, raw.size() / 2, raw.size() - std::min<std::size_t>(raw.size(), 8)}) {
+  std::uint64_t hash = size;
+  const auto add = [&](const char* at, std::size_t bytes) {
     std::uint64_t word = 0;
-    std::memcpy(&word, raw.data() + at, std::min<std::size_t>(8, raw.size() - at));
+    std::memcpy(&word, at, bytes);
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
     hash ^= hash >> 29;
+  };
+  if (name.size() >= word_bytes) {
+    for (const std::size_t at : {std::size_t{0}, (name.size() - word_bytes) / 2, name.size() - word_bytes})
+      add(name.data() + at, word_bytes);
+  } else if (!name.empty()) {
+    add(name.data(), name.size());
   }
   RecentText& recent = recent_texts_[hash % slots];
-  if (recent.raw.empty() || recent.raw != raw) recent = {std::string(raw), texts_.index(raw.substr(0, raw.find('\0')))};
-  return recent.index;
+  if (size == 0 || recent.text.size() != size || !recent.text.starts_with(name) || !recent.text.ends_with(parts.numbered)) {
+    recent.text = std::string(name).append(parts.numbered);
+    recent.index = texts_.index(std::string_view(recent.text).substr(0, recent.text.find('\0')));
+  }
+  range.text_id = -1 - static_cast<std::int64_t>(recent.index);
+  range.sequence = parts.sequence;
 }
 
 const NsysBuild::TextFacts& NsysBuild::facts_of(const Range& range) {
@@ -54,7 +67,7 @@ const NsysBuild::TextFacts& NsysBuild::facts_of(const Range& range) {
   if (facts.rank >= 0) facts.world = labelled(text, "world_size=");
   facts.sits_down = text.starts_with("ncclComm");
   facts.step = step_number_in_range(text);
-  facts.sequence = sequence_in_range(text);
+  facts.sequence = parts_of_range_text(text).sequence;
   // NCCL's own calls are read by add_collectives(); as annotations they would look like repeated parts of a model.
   facts.own_of_nccl = text.starts_with("nccl") && !text.starts_with("nccl:");
   // A survey asks for ranks and communicators only and brings no classifier.

@@ -123,6 +123,22 @@ TEST(NsysJson, NodesOfEmitNvtxHaveTheNamesOfPyTorchsProfiler) {
   });
 }
 
+TEST(NsysJson, EqualOperationsKeepTheirOwnNumbers) {
+  Export e;
+  e.string(5, "gemm").kernel(5, 41, 100, 150, 250);
+  e.range(main_thread, "aten::mm, seq = 7, op_id = 3", 90, 120).range(main_thread, "aten::mm, seq = 9, op_id = 4", 130, 140);
+  e.range(main_thread, "aten::mm, op_id = 5", 150, 160).range(main_thread, "step 3, op_id = 6", 170, 180);
+  e.range(main_thread, "step 4", 190, 200);
+  e.read([](RankTrace& trace) {
+    EXPECT_EQ(slices_on(trace, "7/7"), (std::vector<std::string>{"aten::mm", "aten::mm", "aten::mm", "step 3", "step 4"}));
+    std::vector<std::int32_t> sequences;
+    for (const CpuSlice& slice : trace.slices) sequences.push_back(slice.sequence);
+    EXPECT_EQ(sequences, (std::vector<std::int32_t>{7, 9, -1, -1, -1}));
+    ASSERT_EQ(trace.steps.size(), 1) << "an operation is no step, whatever its name";
+    EXPECT_EQ(trace.steps[0].number, 4);
+  });
+}
+
 TEST(NsysJson, CallsThatWaitForTheGpuAreKept) {
   Export e;
   e.kernel(5, 41, 100, 150, 250);
