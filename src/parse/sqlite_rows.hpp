@@ -15,6 +15,7 @@
 
 struct sqlite3;
 struct sqlite3_stmt;
+struct sqlite3_value;
 
 namespace ccl {
 
@@ -65,9 +66,9 @@ class SqliteRows final : public TableRow {
   std::optional<std::int64_t> integer(std::size_t column) const override;
   std::string_view text(std::size_t column) const override;
   std::span<const std::byte> blob(std::size_t column) const override;
-  bool is_null(std::size_t column) const;
 
  private:
+  sqlite3_value* value(std::size_t column) const;  // null if the table lacks the column
   sqlite3* database_ = nullptr;
   sqlite3_stmt* statement_ = nullptr;
   std::vector<int> positions_;  // of each asked column in the statement, −1 if the table lacks it

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The table of speed ratios, each inside one run on one machine: the program beside bare walks of the same file.
 
-    speed.py --build BUILD [--work DIR] [--gb 1] [--runs 5] [--only plain,gz,memory,workers,python,start] [--trace FILE]
+    speed.py --build BUILD [--work DIR] [--gb 1] [--runs 5] [--only plain,gz,nsys,workers,python,start] [--trace FILE]
 
 Needs about 3.2 times --gb of disk in --work (a temporary folder, removed) and nothing but the standard library."""
 import argparse
@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 
+import nsys_export
 from measure import Run, Tools, cpu, interleaved, machine, ratios, ready, spread, table, wall
 
 MAIN_JOB = ("coll_call_num", "iter_time", "comm_comp_overlap", "gpu_utilization", "traffic_distribution",
@@ -83,6 +84,20 @@ class Bench:
         self.row("gz wall / plain wall", "≤ 1.1", spread(ratios(wall(done["gz"]), wall(done["plain"]))),
                  f"inflate alone / plain {spread(ratios(wall(done['inflate']), wall(done['plain'])))}")
 
+    def nsys(self):
+        if not os.path.exists(self.tools.bare_select):
+            return  # built without SQLite
+        path = os.path.join(self.work, "export.sqlite")
+        nsys_export.write(path, int(2.5e6 * self.gb))
+        done = interleaved({"select": [self.tools.bare_select, path], "reader": [self.tools.read_only, path],
+                            "main": self.analyze(path, *metrics(MAIN_JOB)), "all": self.analyze(path)}, self.runs)
+        self.row("nsys SQLite, reader alone: bare SELECT / reader, CPU", "≥ 0.7",
+                 spread(ratios(cpu(done["select"]), cpu(done["reader"]))),
+                 f"{os.path.getsize(path) * 1e-6:.0f} MB; SELECT {spread(cpu(done['select']))} s")
+        for name, what in (("main", "main-job metrics"), ("all", "default run, all metrics")):
+            self.row(f"nsys SQLite, {what}: bare SELECT / program, CPU", "", spread(ratios(cpu(done["select"]), cpu(done[name]))))
+        os.remove(path)
+
     def workers(self):
         """16 equal files by 1 and by 2 workers, beside one and two bare walks over the same bytes."""
         folder = os.path.join(self.work, "equal")
@@ -140,7 +155,7 @@ def main():
     parser.add_argument("--work")
     parser.add_argument("--gb", type=float, default=1)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--only", default="plain,gz,workers,python,start")
+    parser.add_argument("--only", default="plain,gz,nsys,workers,python,start")
     parser.add_argument("--trace", help="measure this plain trace instead of a generated one")
     parser.add_argument("--smoke", action="store_true", help="tiny and once: does the bench still run")
     options = parser.parse_args()
