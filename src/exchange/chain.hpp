@@ -26,6 +26,7 @@ class Chain {
   Chain() = default;
   /// Names go into strings. While it is made, 4 bytes an event.
   Chain(const RankTrace& trace, StringTable& strings);
+  std::size_t events_count(std::size_t step_row) const { return steps_[step_row].events_count; }
   /// The events of a step in order of start.
   void for_each(std::size_t step_row, const std::function<void(const ChainOp&)>& use) const;
 

@@ -42,6 +42,7 @@ GraphGather::GraphGather(std::vector<RankChain> chains, const std::vector<Collec
       groups_(groups),
       comm_(comm),
       instance_(instances_of(matched, records.size(), comm)) {
+  std::sort(chains_.begin(), chains_.end(), [](const RankChain& a, const RankChain& b) { return a.rank_row < b.rank_row; });
   for (const RankEntry& entry : ranks.entries)
     if (entry.takes_part)
       for (const Step& step : entry.facts.steps)
@@ -86,7 +87,12 @@ GraphOp GraphGather::settled(const RankChain& chain, const ChainOp& from) const 
 std::pair<StepKey, std::vector<GraphOp>> GraphGather::step_of(std::size_t round) {
   const auto workers = static_cast<std::size_t>(comm_.num_workers()), own = static_cast<std::size_t>(comm_.worker());
   const std::size_t first = round * workers, last = std::min(first + workers, steps_.size());
-  std::vector<std::vector<GraphOp>> out(workers);
+  struct Part {
+    const RankChain* chain = nullptr;
+    std::size_t step_row = 0, owner = 0;
+  };
+  std::vector<Part> parts;
+  std::vector<std::size_t> count(workers, 0);
   for (const RankChain& chain : chains_) {
     const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(chain.rank_row)];
     for (std::size_t row = 0; row < chain.step_numbers.size(); ++row) {
@@ -94,12 +100,18 @@ std::pair<StepKey, std::vector<GraphOp>> GraphGather::step_of(std::size_t round)
       const auto at = std::lower_bound(steps_.begin(), steps_.end(), key);
       const auto place = static_cast<std::size_t>(at - steps_.begin());
       if (place < first || place >= last) continue;
-      std::int32_t order = 0;
-      chain.chain.for_each(row, [&, &to = out[place - first]](const ChainOp& op) {
-        to.push_back(settled(chain, op));
-        to.back().order = order++;
-      });
+      parts.push_back({&chain, row, place - first});
+      count[place - first] += chain.chain.events_count(row);
     }
+  }
+  std::vector<std::vector<GraphOp>> out(workers);
+  for (std::size_t worker = 0; worker < workers; ++worker) out[worker].reserve(count[worker]);
+  for (const Part& part : parts) {
+    std::int32_t order = 0;
+    part.chain->chain.for_each(part.step_row, [&, &to = out[part.owner]](const ChainOp& op) {
+      to.push_back(settled(*part.chain, op));
+      to.back().order = order++;
+    });
   }
   for (std::size_t worker = 0; worker < workers; ++worker)
     if (worker != own) bytes_sent_ += static_cast<std::int64_t>(out[worker].size() * sizeof(GraphOp));

@@ -1,7 +1,7 @@
 #include "exchange/graph_ideal.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "exchange/graph_transfer.hpp"
@@ -24,17 +24,61 @@ std::int64_t middle_of(std::vector<std::int64_t>& values, Middle middle) {
   return (*lower + *std::min_element(lower + 1, values.end())) / 2;
 }
 
-/// Numbers the keys in their order: the class of each operation that has one.
-template <class Key>
-std::vector<std::int32_t> classes_of(std::vector<std::pair<Key, std::uint32_t>> keyed, std::size_t ops_count) {
-  std::sort(keyed.begin(), keyed.end());
-  std::vector<std::int32_t> classes(ops_count, -1);
-  std::int32_t number = -1;
-  for (std::size_t i = 0; i < keyed.size(); ++i) {
-    if (i == 0 || keyed[i - 1].first != keyed[i].first) ++number;
-    classes[keyed[i].second] = number;
+/// Gives every key a number, in the order in which they come.
+template <class Key, class Hash>
+class Numbers {
+ public:
+  std::int32_t of(const Key& key) {
+    return numbers_.try_emplace(key, static_cast<std::int32_t>(numbers_.size())).first->second;
   }
-  return classes;
+
+ private:
+  std::unordered_map<Key, std::int32_t, Hash> numbers_;
+};
+
+/// What operations of one class have in common: those of one stage, the same one of the device's operations of its name.
+struct PeerKey {
+  std::int32_t stage = -1, number = 0;
+  std::int32_t device_row = 0;
+  StringId name;
+  friend bool operator==(const PeerKey&, const PeerKey&) = default;
+};
+struct PeerHash {
+  std::size_t operator()(const PeerKey& key) const {
+    return hash_combine(key.name.value ^ static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.device_row)),
+                        static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.stage)) << 32 ^
+                            static_cast<std::uint32_t>(key.number));
+  }
+};
+struct TransferKey {
+  TransferKind kind;
+  bool between_hosts = false;
+  friend bool operator==(const TransferKey&, const TransferKey&) = default;
+};
+struct TransferHash {
+  std::size_t operator()(const TransferKey& key) const {
+    const auto small = static_cast<std::uint64_t>(key.kind.op) << 16 | static_cast<std::uint64_t>(key.kind.dimension) << 8 |
+                       (key.between_hosts ? 1U : 0U);
+    return hash_combine(static_cast<std::uint64_t>(key.kind.payload_bytes),
+                        small << 32 ^ static_cast<std::uint32_t>(key.kind.group_size));
+  }
+};
+
+/// By operation: how many of its device before it have its name.
+std::vector<std::int32_t> numbers_on_device(const StepGraph& graph) {
+  std::vector<std::int32_t> number(graph.size(), 0);
+  std::vector<std::pair<StringId, std::uint32_t>> named;  // of one device
+  for (std::uint32_t i = 0; i < graph.size(); ++i) {
+    const GraphOp& op = graph.ops[i];
+    named.push_back({op.name, i});
+    if (i + 1 < graph.size() && graph.ops[i + 1].rank_row == op.rank_row && graph.ops[i + 1].device_row == op.device_row)
+      continue;
+    std::sort(named.begin(), named.end());
+    for (std::size_t k = 1; k < named.size(); ++k)
+      if (named[k].first == named[k - 1].first) number[named[k].second] = number[named[k - 1].second] + 1;
+    named.clear();
+  }
+  return number;
 }
 
 /// Sets new_ns of each operation from the measured values of its class.
@@ -73,11 +117,13 @@ std::vector<CpuLaunch> launches_of(const StepGraph& graph, const Peers& peers) {
   std::vector<CpuLaunch> launches;
   for (std::uint32_t i = 0; i < graph.size(); ++i)
     if (graph.ops[i].launch_ns != absent_ns && peers.launch[i] >= 0) launches.push_back({i});
-  const auto key = [&](const CpuLaunch& launch) {
-    const GraphOp& op = graph.ops[launch.op];
-    return std::tuple(op.rank_row, op.launch_ns, launch.op);
-  };
-  std::sort(launches.begin(), launches.end(), [&](const CpuLaunch& a, const CpuLaunch& b) { return key(a) < key(b); });
+  const auto rank_row = [&](const CpuLaunch& launch) { return graph.ops[launch.op].rank_row; };
+  for (auto first = launches.begin(), last = first; first != launches.end(); first = last) {  // ops are by rank
+    last = std::find_if(first, launches.end(), [&](const CpuLaunch& launch) { return rank_row(launch) != rank_row(*first); });
+    std::sort(first, last, [&](const CpuLaunch& a, const CpuLaunch& b) {
+      return std::pair(graph.ops[a.op].launch_ns, a.op) < std::pair(graph.ops[b.op].launch_ns, b.op);
+    });
+  }
   for (std::size_t k = 0; k < launches.size(); ++k) {
     CpuLaunch& launch = launches[k];
     const GraphOp* before = k == 0 ? nullptr : &graph.ops[launches[k - 1].op];
@@ -145,23 +191,13 @@ std::int32_t host_of(const GraphOp& op, const std::vector<std::int32_t>& host_of
 Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row,
                const std::vector<std::int32_t>& host_of_row) {
   Peers peers;
-  using NameKey = std::tuple<std::int32_t, std::int8_t, StringId>;
-  std::vector<std::pair<NameKey, std::uint32_t>> named;
+  const std::vector<std::int32_t> number = numbers_on_device(graph);
+  Numbers<PeerKey, PeerHash> classes;
+  peers.launch.reserve(graph.size());
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const GraphOp& op = graph.ops[i];
-    named.push_back({{op.rank_row, op.device_row, op.name}, static_cast<std::uint32_t>(i)});
+    peers.launch.push_back(classes.of({stage_of_row[static_cast<std::size_t>(op.rank_row)], number[i], op.device_row, op.name}));
   }
-  std::sort(named.begin(), named.end());
-  using PeerKey = std::tuple<std::int32_t, std::int8_t, StringId, std::int32_t>;  // stage, device, name, number
-  std::vector<std::pair<PeerKey, std::uint32_t>> keyed;
-  std::int32_t number = 0;
-  for (std::size_t k = 0; k < named.size(); ++k) {
-    number = k > 0 && named[k - 1].first == named[k].first ? number + 1 : 0;
-    const GraphOp& op = graph.ops[named[k].second];
-    const std::int32_t stage = stage_of_row[static_cast<std::size_t>(op.rank_row)];
-    keyed.push_back({{stage, op.device_row, op.name, number}, named[k].second});
-  }
-  peers.launch = classes_of(std::move(keyed), graph.size());
   peers.run = peers.launch;
   const UnseenTransfers unseen(graph);
   std::vector<bool> between_hosts(graph.first_member.size() - 1, false);  // by match
@@ -169,15 +205,16 @@ Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of
     for (const std::uint32_t member : graph.members_of(m))
       if (host_of(graph.ops[member], host_of_row) != host_of(graph.ops[graph.members_of(m)[0]], host_of_row))
         between_hosts[m] = true;
-  std::vector<std::pair<std::pair<TransferKind, bool>, std::uint32_t>> kinds;
+  Numbers<TransferKey, TransferHash> transfers;
+  peers.transfer.assign(graph.size(), -1);
+  peers.unseen_ns.reserve(graph.size());
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const GraphOp& op = graph.ops[i];
     if (op.kind != EventKind::compute) peers.run[i] = -1;
     peers.unseen_ns.push_back(unseen.of(i));
     if (graph.match[i] >= 0 && peers.unseen_ns[i] < 0)
-      kinds.push_back({{kind_of(op), between_hosts[static_cast<std::size_t>(graph.match[i])]}, static_cast<std::uint32_t>(i)});
+      peers.transfer[i] = transfers.of({kind_of(op), between_hosts[static_cast<std::size_t>(graph.match[i])]});
   }
-  peers.transfer = classes_of(std::move(kinds), graph.size());
   return peers;
 }
 

@@ -1,6 +1,7 @@
 // One step's operations linked: what each waits for on its own device.
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "exchange/graph.hpp"
@@ -108,6 +109,29 @@ void link_devices(const std::vector<GraphOp>& ops, std::vector<std::uint32_t>& f
   }
 }
 
+bool before(const GraphOp& a, const GraphOp& b) {
+  return std::tuple(a.rank_row, a.device_row, a.start_ns, a.order) <
+         std::tuple(b.rank_row, b.device_row, b.start_ns, b.order);
+}
+
+/// By rank, device and start. What came from one chain is one run, in order but for its devices; runs are moved as a
+/// whole, since rows are large.
+void sort_ops(std::vector<GraphOp>& ops) {
+  if (std::is_sorted(ops.begin(), ops.end(), before)) return;
+  std::vector<std::span<GraphOp>> runs;
+  for (std::size_t i = 0, first = 0; i < ops.size(); ++i) {
+    if (i + 1 < ops.size() && ops[i + 1].rank_row == ops[i].rank_row && before(ops[i], ops[i + 1])) continue;
+    runs.push_back(std::span(ops).subspan(first, i + 1 - first));
+    first = i + 1;
+  }
+  std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return before(a.front(), b.front()); });
+  std::vector<GraphOp> sorted;
+  sorted.reserve(ops.size());
+  for (const auto& run : runs) sorted.insert(sorted.end(), run.begin(), run.end());
+  if (!std::is_sorted(sorted.begin(), sorted.end(), before)) std::sort(sorted.begin(), sorted.end(), before);
+  ops = std::move(sorted);
+}
+
 }  // namespace
 
 StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds,
@@ -128,12 +152,9 @@ StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pr
 }
 
 StepGraph link_graph(std::vector<GraphOp> ops, StepKey key) {
-  const auto before = [](const GraphOp& a, const GraphOp& b) {
-    return std::tuple(a.rank_row, a.device_row, a.start_ns, a.order) <
-           std::tuple(b.rank_row, b.device_row, b.start_ns, b.order);
-  };
-  if (!std::is_sorted(ops.begin(), ops.end(), before)) std::sort(ops.begin(), ops.end(), before);
+  sort_ops(ops);
   std::vector<std::uint32_t> first_pred{0}, preds;
+  first_pred.reserve(ops.size() + 1);
   link_devices(ops, first_pred, preds);
   return graph_of(std::move(ops), std::move(first_pred), std::move(preds), key);
 }

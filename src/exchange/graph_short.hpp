@@ -1,16 +1,96 @@
-// A step graph with fewer operations and the same replays. Pure. In: a StepGraph with measured and ideal times. Out: the
-// same where operations that only follow one another on one device are one. For what is replayed many times.
+// A step graph with fewer operations and the same replays, in the order in which they are replayed: for what is replayed
+// many times. Pure. In: a StepGraph with measured and ideal times. Out: the same where operations that only follow one
+// another on one device are one, and the length of the step when some operations take another time.
 #pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "exchange/graph_replay.hpp"
 
 namespace ccl {
 
+/// Stands for itself and those joined to it: all of its rank, and communication with others alone.
+struct ShortOp {
+  std::int64_t measured_gap_ns = 0, ideal_gap_ns = 0;
+  std::int64_t measured_run_ns = 0, ideal_run_ns = 0, hidden_run_ns = 0;  // hidden: transfers take no time
+  std::int32_t rank_row = -1;
+  RankId rank;
+  std::int32_t match = -1;
+  CollectiveOp op = CollectiveOp::unknown;
+  Dimension dimension = Dimension::unknown;
+  bool with_others = false;     // communication that needs other ranks
+  bool transfer_known = false;  // of it
+};
+
 struct ShortGraph {
-  StepGraph graph;  // an operation stands for itself and those joined to it: their rank; communication with others stands alone
-  GraphTimes measured, ideal;
+  std::vector<ShortOp> ops;  // so that all that one waits for comes before it
+  std::vector<std::uint32_t> first_pred, preds;
+  std::vector<std::uint32_t> first_member, members;  // of a match
+  std::span<const std::uint32_t> preds_of(std::size_t i) const {
+    return std::span(preds).subspan(first_pred[i], first_pred[i + 1] - first_pred[i]);
+  }
+  std::span<const std::uint32_t> members_of(std::size_t m) const {
+    return std::span(members).subspan(first_member[m], first_member[m + 1] - first_member[m]);
+  }
 };
 /// Joins an operation to the one before if it waits for nothing else, nothing else waits for that, and neither
 /// communicates with other ranks. Gaps and durations add up, so any choice of measured or ideal ones by rank gives the same ends.
-ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const GraphTimes& ideal);
+/// unseen_ns: by operation, as UnseenTransfers.
+ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const GraphTimes& ideal,
+                   std::span<const std::int64_t> unseen_ns);
+
+constexpr std::size_t cases_at_once = 4;
+/// Which cases change the time of an operation, and its gap: bit c of case c.
+struct CaseBits {
+  std::uint8_t run = 0, gap = 0;
+};
+/// What is changed takes its ideal time, or none for its transfer.
+enum class ShortChange : std::uint8_t { ideal, hidden };
+struct CaseLengths {
+  std::int64_t fixed_ns = 0;  // measured, but what is changed
+  std::int64_t only_ns = 0;   // ideal, but measured what is changed
+};
+
+/// A step replayed by many cases, four of them in one pass: each pass reads the whole graph.
+class CaseReplays {
+ public:
+  explicit CaseReplays(const ShortGraph& graph)
+      : graph_(graph), bits_(graph.ops.size()), end_ns_(graph.ops.size()), last_ns_(graph.first_member.size() - 1) {}
+  /// wanted(op, run): whether its time (run) or its gap is changed. Returns the number of the case.
+  template <class Wanted>
+  std::size_t add(ShortChange change, Wanted wanted) {
+    if (waiting_ == cases_at_once || (waiting_ > 0 && change != change_)) run();
+    change_ = change;
+    for (std::size_t i = 0; i < bits_.size(); ++i) {
+      const ShortOp& op = graph_.ops[i];
+      bits_[i].run = static_cast<std::uint8_t>(bits_[i].run | (wanted(op, true) ? 1U : 0U) << waiting_);
+      bits_[i].gap = static_cast<std::uint8_t>(bits_[i].gap | (wanted(op, false) ? 1U : 0U) << waiting_);
+    }
+    return lengths_.size() + waiting_++;
+  }
+  /// By number of the case.
+  const CaseLengths& of(std::size_t number) {
+    if (number >= lengths_.size()) run();
+    return lengths_[number];
+  }
+
+ private:
+  using Lanes = std::array<std::int64_t, 2 * cases_at_once>;  // fixed_ns of each case, then only_ns
+  struct LastStart {
+    Lanes last_ns;
+    std::uint32_t started = 0;
+  };
+  void run();
+
+  const ShortGraph& graph_;
+  std::vector<CaseBits> bits_;    // by operation, of the cases that wait
+  std::vector<Lanes> end_ns_;     // by operation; of a match that is not complete: its start
+  std::vector<LastStart> last_ns_;  // by match
+  ShortChange change_ = ShortChange::ideal;
+  std::size_t waiting_ = 0;
+  std::vector<CaseLengths> lengths_;
+};
 
 }  // namespace ccl

@@ -84,6 +84,7 @@ struct Bandwidth {
   using Tables = RowTables<Sample, Seen>;
 
   static void matched(const MatchedCollectives& collectives, const ClosingContext& context, Tables& out) {
+    Links links(context.ranks, context.groups);
     for (const MatchedInstance& c : collectives.instances) {
       const std::int64_t n = is_point_to_point(c.op) ? 2 : c.group_size;
       if (!c.credible || c.transfer_ns <= 0 || c.payload_bytes <= 0 || n < 2 || c.members_seen < 2) continue;
@@ -92,7 +93,7 @@ struct Bandwidth {
       const RankEntry& entry = context.ranks.entries[static_cast<std::size_t>(first->rank_row)];
       sample.group_size = static_cast<std::int32_t>(n);
       if (c.link_class == LinkClass::inter)
-        sample.hosts_count = is_point_to_point(c.op) ? 2 : static_cast<std::int32_t>(hosts_count(c.group, entry, context.ranks, context.groups));
+        sample.hosts_count = is_point_to_point(c.op) ? 2 : links.of_group(c.group, entry).hosts_count;
       sample.bus_bytes = wire_bytes(c.op, c.payload_bytes, n);
       if (sample.bus_bytes <= 0) continue;
       sample.transfer_ns = c.transfer_ns;

@@ -64,8 +64,10 @@ struct Communication {
     }
   }
 
-  static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
-    std::map<GroupId, std::int32_t> hosts;
+  using Shared = Links;
+  static Shared shared(const ClosingContext& context) { return {context.ranks, context.groups}; }
+
+  static void closing(const ClosingRank& rank, const ClosingContext& context, Shared& links, Tables& out) {
     Summed<Row> steps;
     Summed<ByOp> ops;
     Summed<BySize> sizes;
@@ -85,10 +87,10 @@ struct Communication {
       if (!moved.known()) continue;
       BySize size;
       size.op = record.op;
-      size.link_class = link_of(record, rank.entry, context.ranks, context.groups);
+      size.link_class = links.of(record, rank.entry);
       size.group_size = is_point_to_point(record.op) ? 2 : record.group_size;
       size.hosts_count = is_point_to_point(record.op) ? (size.link_class == LinkClass::inter ? 2 : 1)
-                                                      : hosts_of(record.group, rank.entry, context, hosts);
+                                                      : links.of_group(record.group, rank.entry).hosts_count;
       size.size_log2 = static_cast<std::int32_t>(std::bit_width(static_cast<std::uint64_t>(moved.payload_bytes))) - 1;
       size.work = work;
       sizes.add(size);
@@ -124,13 +126,6 @@ struct Communication {
     out.matched_bus_bytes = moved.bus_bytes;
     out.transfer_ns = transfer_ns;
     return out;
-  }
-
-  static std::int32_t hosts_of(GroupId id, const RankEntry& entry, const ClosingContext& context,
-                               std::map<GroupId, std::int32_t>& known) {
-    const auto [at, added] = known.try_emplace(id, -1);
-    if (added) at->second = static_cast<std::int32_t>(hosts_count(id, entry, context.ranks, context.groups));
-    return at->second;
   }
 };
 

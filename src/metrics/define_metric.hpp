@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <concepts>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <variant>
 
 namespace ccl {
 
-/// Sorts by key and folds equal keys with combine. A Row type without combine must have unique keys.
+/// Sorts by key and folds equal keys with combine. A Row type without combine must have unique keys. Rows that are in
+/// order, or two such lists one behind the other, cost one pass.
 template <class Row>
 void sort_and_fold(std::vector<Row>& rows) {
-  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key() < b.key(); });
+  const auto less = [](const Row& a, const Row& b) { return a.key() < b.key(); };
+  const auto second = std::is_sorted_until(rows.begin(), rows.end(), less);
+  if (std::is_sorted_until(second, rows.end(), less) != rows.end()) std::sort(rows.begin(), rows.end(), less);
+  else std::inplace_merge(rows.begin(), second, rows.end(), less);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if constexpr (requires(Row & into, const Row& from) { into.combine(from); }) {
@@ -20,9 +25,27 @@ void sort_and_fold(std::vector<Row>& rows) {
         continue;
       }
     }
-    rows[kept++] = rows[i];
+    if (kept != i) rows[kept] = rows[i];
+    ++kept;
   }
   rows.resize(kept);
+}
+
+/// Rows of one rank that only its closing() reads: they do not go through the merge.
+template <class Row>
+constexpr bool until_closing = requires { requires Row::until_closing; };
+
+template <class Row>
+auto rank_of(const Row& row) {
+  return std::tuple(row.step.iteration, row.replica, row.rank);
+}
+/// Those of one rank. A look through the rows of all ranks for each of them would cost ranks².
+template <class Row>
+  requires until_closing<Row>
+std::span<const Row> rows_of(const std::vector<Row>& rows, const RankEntry& entry) {
+  const auto before = [](const auto& a, const auto& b) { return a < b; };
+  const auto of_rank = std::ranges::equal_range(rows, std::tuple(entry.iteration, entry.replica, entry.rank), before, rank_of<Row>);
+  return {of_rank.begin(), of_rank.end()};
 }
 
 /// How many rows a list had when it was last folded.
@@ -48,6 +71,7 @@ struct RowTables {
   /// cost ranks², never folding would keep as many rows as there are ranks of keys that all of them share.
   template <class Row>
   void fold_when_doubled() {
+    if constexpr (until_closing<Row>) return;
     constexpr std::size_t least_rows = 1024;
     std::size_t& rows_then = std::get<Folded<Row>>(folded).rows_count;
     std::vector<Row>& rows = of<Row>();
@@ -102,6 +126,12 @@ class DefinedMetric final : public Metric {
   }
 
   void settle(std::span<const BatchKey> keys) override {
+    rows_.for_each([&](auto& rows) {
+      using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+      std::size_t count = rows.size();
+      for (std::size_t i = 0; i < batches_.size(); ++i) count += keys[i].keep ? batches_[i].template of<Row>().size() : 0;
+      rows.reserve(count);
+    });
     for (std::size_t i = 0; i < batches_.size(); ++i) {
       if (!keys[i].keep) continue;
       batches_[i].for_each([&](auto& rows) {
@@ -119,6 +149,10 @@ class DefinedMetric final : public Metric {
       });
     }
     batches_.clear();
+    rows_.for_each([](auto& rows) {
+      using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+      if constexpr (until_closing<Row>) std::ranges::stable_sort(rows, {}, rank_of<Row>);
+    });
   }
 
   void matched(const MatchedCollectives& collectives, const ClosingContext& context) override {
@@ -149,6 +183,7 @@ class DefinedMetric final : public Metric {
   Bytes pack() const override {
     ByteWriter out;
     rows_.for_each([&](const auto& rows) {
+      if constexpr (until_closing<typename std::remove_reference_t<decltype(rows)>::value_type>) return;
       auto folded = rows;
       sort_and_fold(folded);
       out.array(folded);
@@ -159,7 +194,9 @@ class DefinedMetric final : public Metric {
     ByteReader in(bytes);
     rows_.for_each([&](auto& rows) {
       using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+      if constexpr (until_closing<Row>) return;
       static_assert(std::is_trivially_copyable_v<Row>, "rows travel as plain bytes: text goes in as a StringId");
+      sort_and_fold(rows);
       const std::vector<Row> more = in.array<Row>();
       rows.insert(rows.end(), more.begin(), more.end());
       sort_and_fold(rows);
@@ -172,6 +209,7 @@ class DefinedMetric final : public Metric {
     std::vector<RankId> covered;
     rows_.for_each([&](auto& rows) {
       using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+      if constexpr (until_closing<Row>) return;
       sort_and_fold(rows);
       if constexpr (requires(const Row& row) { row.rank; })
         for (const Row& row : rows) covered.push_back(row.rank);

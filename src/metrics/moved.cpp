@@ -1,7 +1,7 @@
 #include "metrics/moved.hpp"
 
+#include <algorithm>
 #include <limits>
-#include <set>
 
 #include "core/collective_math.hpp"
 
@@ -11,6 +11,22 @@ namespace {
 const Group* find_group(const Groups& groups, GroupId id) {
   const std::int32_t row = groups.row_of(id);
   return row < 0 ? nullptr : &groups.groups[static_cast<std::size_t>(row)];
+}
+
+/// −1: the host of one is unknown.
+std::int32_t hosts_count(const std::vector<std::int32_t>& members, const RankEntry& entry, const Ranks& ranks) {
+  std::vector<std::int64_t> hosts;
+  for (const std::int32_t member : members) {
+    if (ranks.ranks_per_host > 0) {
+      hosts.push_back(member / ranks.ranks_per_host);
+      continue;
+    }
+    const std::int32_t row = ranks.find(entry.iteration, entry.replica, RankId(member));
+    if (row < 0) return -1;
+    hosts.push_back(ranks.entries[static_cast<std::size_t>(row)].host_index);
+  }
+  std::sort(hosts.begin(), hosts.end());
+  return static_cast<std::int32_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
 }
 
 }  // namespace
@@ -27,30 +43,34 @@ Moved moved_by(const CollectiveRecord& record, const Groups& groups) {
   return out;
 }
 
-LinkClass link_of(const CollectiveRecord& record, const RankEntry& entry, const Ranks& ranks, const Groups& groups) {
-  if (is_point_to_point(record.op) && record.peer >= 0) {
-    const std::int32_t pair[] = {entry.rank.value, record.peer};
-    return ranks.link_class(entry.iteration, entry.replica, pair);
-  }
-  const Group* group = find_group(groups, record.group);
-  if (group == nullptr || !group->members_complete) return LinkClass::unknown;
-  return ranks.link_class(entry.iteration, entry.replica, group->members);
+LinkClass Links::of(const CollectiveRecord& record, const RankEntry& entry) {
+  return is_point_to_point(record.op) && record.peer >= 0 ? of_pair(entry, record.peer)
+                                                          : of_group(record.group, entry).link_class;
 }
 
-std::int64_t hosts_count(GroupId id, const RankEntry& entry, const Ranks& ranks, const Groups& groups) {
-  const Group* group = find_group(groups, id);
-  if (group == nullptr || !group->members_complete) return -1;
-  std::set<std::int64_t> hosts;
-  for (const std::int32_t member : group->members) {
-    if (ranks.ranks_per_host > 0) {
-      hosts.insert(member / ranks.ranks_per_host);
-      continue;
-    }
-    const std::int32_t row = ranks.find(entry.iteration, entry.replica, RankId(member));
-    if (row < 0) return -1;
-    hosts.insert(ranks.entries[static_cast<std::size_t>(row)].host_index);
+LinkClass Links::of_pair(const RankEntry& entry, std::int32_t peer) {
+  if (const std::tuple rank(entry.iteration, entry.replica, entry.rank); rank != rank_) {
+    rank_ = rank;
+    of_peer_.clear();
   }
-  return static_cast<std::int64_t>(hosts.size());
+  const auto [at, added] = of_peer_.try_emplace(peer);
+  if (added) {
+    const std::int32_t pair[] = {entry.rank.value, peer};
+    at->second = ranks_.link_class(entry.iteration, entry.replica, pair);
+  }
+  return at->second;
+}
+
+Links::Link Links::of_group(GroupId id, const RankEntry& entry) {
+  const std::int32_t row = groups_.row_of(id);
+  if (row < 0 || !groups_.groups[static_cast<std::size_t>(row)].members_complete) return {};
+  std::vector<Seen>& seen = of_row_[static_cast<std::size_t>(row)];
+  for (const Seen& one : seen)
+    if (one.iteration == entry.iteration && one.replica == entry.replica) return one.link;
+  const std::vector<std::int32_t>& members = groups_.groups[static_cast<std::size_t>(row)].members;
+  const Link link{ranks_.link_class(entry.iteration, entry.replica, members), hosts_count(members, entry, ranks_)};
+  seen.push_back({entry.iteration, entry.replica, link});
+  return link;
 }
 
 double link_share(CollectiveOp op, LinkClass link_class, std::int64_t ranks_count, std::int64_t hosts_count) {

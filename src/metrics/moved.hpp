@@ -2,6 +2,9 @@
 // link of its class (nccl-tests' PERFORMANCE.md). Closing stage; for communication, bandwidth.
 #pragma once
 #include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
 
 #include "exchange/groups.hpp"
 #include "exchange/ranks.hpp"
@@ -16,11 +19,32 @@ struct Moved {
 };
 Moved moved_by(const CollectiveRecord& record, const Groups& groups);
 
-/// Link class of a record: of a pair, or of the group's members.
-LinkClass link_of(const CollectiveRecord& record, const RankEntry& entry, const Ranks& ranks, const Groups& groups);
+/// Which links communication takes. What is known of a group is found once: for each record of its members anew would
+/// cost records × members.
+class Links {
+ public:
+  struct Link {
+    LinkClass link_class = LinkClass::unknown;
+    std::int32_t hosts_count = -1;  // of the members; −1: one is unknown
+  };
+  Links(const Ranks& ranks, const Groups& groups) : ranks_(ranks), groups_(groups), of_row_(groups.groups.size()) {}
+  /// Between the members of a group in the iteration and replica of the entry.
+  Link of_group(GroupId id, const RankEntry& entry);
+  LinkClass of_pair(const RankEntry& entry, std::int32_t peer);
+  /// Link class of a record: of a pair, or of the group's members.
+  LinkClass of(const CollectiveRecord& record, const RankEntry& entry);
 
-/// Hosts of a group's members; −1 if one is unknown.
-std::int64_t hosts_count(GroupId group, const RankEntry& entry, const Ranks& ranks, const Groups& groups);
+ private:
+  struct Seen {
+    std::int32_t iteration = -1, replica = -1;
+    Link link;
+  };
+  const Ranks& ranks_;
+  const Groups& groups_;
+  std::vector<std::vector<Seen>> of_row_;  // by row of the group
+  std::map<std::int32_t, LinkClass> of_peer_;  // of the rank that was asked for last
+  std::tuple<std::int32_t, std::int32_t, RankId> rank_;
+};
 
 /// Share of the bus bytes that a GPU's link of this class carries. Within a host all of them. Between k hosts, for n
 /// ranks on equal hosts: (k − 1)/(n − 1) of a collective (flat ring over all NICs of a host, or hierarchical), n/k

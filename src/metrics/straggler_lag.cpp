@@ -11,6 +11,7 @@
 #include "core/collective_math.hpp"
 #include "core/statistics.hpp"
 #include "metrics/straggler_lasting.hpp"
+#include "metrics/summed.hpp"
 #include "metrics/trace_views.hpp"
 
 namespace ccl {
@@ -62,6 +63,7 @@ struct StragglerLag {
           .subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen));
     };
     std::map<std::pair<std::int32_t, RankId>, FirstMeeting> first;
+    Waiting waiting(context.ranks.entries.size());
     std::vector<const MatchedInstance*> of_step;  // of one group
     const auto add_step = [&] {
       add_causes_of_step(std::exchange(of_step, {}), stages, members_of, out.of<CauseSums>());
@@ -75,7 +77,7 @@ struct StragglerLag {
       if (!is_symmetric(instance.op)) continue;
       Tally tally{.instances_count = 1};
       if (usable) {
-        add_instance(instance, members, dimension, out);
+        add_instance(instance, members, dimension, waiting, out);
         if (!of_step.empty() && !same_step(*of_step.back(), instance)) add_step();
         of_step.push_back(&instance);
         for (const MatchedMember& member : members) {
@@ -88,6 +90,9 @@ struct StragglerLag {
       out.of<Tally>().push_back(tally);
     }
     add_step();
+    waiting.steps.move_to(out.of<Row>());
+    waiting.groups.move_to(out.of<ByGroup>());
+    waiting.dimensions.move_to(out.of<ByDimension>());
     for (const auto& [rank, meeting] : first) out.of<FirstMeeting>().push_back(meeting);
     out.for_each([](auto& rows) { sort_and_fold(rows); });
   }
@@ -137,9 +142,16 @@ struct StragglerLag {
     return loading;
   }
 
+  struct Waiting {
+    SummedByRank<Row> steps;
+    SummedByRank<ByGroup> groups;
+    SummedByRank<ByDimension> dimensions;
+    explicit Waiting(std::size_t ranks_count) : steps(ranks_count), groups(ranks_count), dimensions(ranks_count) {}
+  };
+
   // Rows of one instance: its lag, and for every member its wait; the last one also gets the blame.
   static void add_instance(const MatchedInstance& instance, std::span<const MatchedMember> members, Dimension dimension,
-                           Tables& out) {
+                           Waiting& waiting, Tables& out) {
     const StepId step{instance.iteration, instance.step};
     std::int64_t longest_ns = 0;
     for (const MatchedMember& member : members) longest_ns = std::max(longest_ns, member.dur_ns);
@@ -161,10 +173,10 @@ struct StragglerLag {
         out.of<Blame>().push_back(
             {instance.iteration, instance.replica, member.rank.value, instance.last_rank, waits.wait_ns, 1});
       }
-      out.of<Row>().push_back({step, member.rank, instance.replica, waits});
-      out.of<ByGroup>().push_back(
-          {instance.iteration, member.rank, instance.replica, instance.group, dimension, waits});
-      out.of<ByDimension>().push_back({instance.iteration, member.rank, instance.replica, dimension, waits});
+      waiting.steps.add(member.rank_row, {step, member.rank, instance.replica, waits});
+      waiting.groups.add(member.rank_row,
+                         {instance.iteration, member.rank, instance.replica, instance.group, dimension, waits});
+      waiting.dimensions.add(member.rank_row, {instance.iteration, member.rank, instance.replica, dimension, waits});
     }
   }
 };

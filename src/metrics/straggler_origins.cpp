@@ -1,7 +1,10 @@
 // Blame moved on to where it comes from. Report stage, on worker 0: a rank that is last in a group because it waited in
 // another passes that part of its blame to the last rank there, and so on through nested groups.
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "core/statistics.hpp"
 #include "core/wide.hpp"
@@ -62,121 +65,150 @@ Nodes nodes_of(std::span<const CauseSums> causes, std::span<const Elsewhere> els
   return nodes;
 }
 
+/// Everything is looked up once: a node is split again for each node whose blame moves through it.
 class Tracing {
  public:
-  Tracing(const Nodes& nodes, const std::vector<SlowGroup>& slow) : nodes_(nodes), slow_(slow) {
+  Tracing(const Nodes& nodes, const std::vector<SlowGroup>& slow) : slow_(slow) {
+    std::map<GroupId, std::vector<std::size_t>> slow_of;  // not of messages: transfers here are those of all pairs
     for (std::size_t i = 0; i < slow.size(); ++i)
-      if (slow[i].rank_a < 0) slow_of_[slow[i].group].push_back(i);
+      if (slow[i].rank_a < 0) slow_of[slow[i].group].push_back(i);
+    std::map<std::pair<std::int32_t, RankId>, std::size_t> largest;
+    std::map<std::pair<std::int32_t, GroupId>, std::size_t> groups;
     for (const auto& [key, node] : nodes) {
-      InGroup& members = in_group_[{key.replica, key.group}];
-      members.nodes.push_back(key);
-      members.delay_ns += node.delay_ns;
-      const auto [at, added] = largest_.try_emplace({key.replica, key.rank}, key.group);
-      if (!added && nodes.at({key.replica, key.rank, at->second}).delay_ns < node.delay_ns) at->second = key.group;
+      const std::size_t number = traced_.size();
+      traced_.push_back({key, &node, {}, {}, {}, none});
+      const auto [group, new_group] = groups.try_emplace({key.replica, key.group}, in_group_.size());
+      if (new_group) in_group_.emplace_back();
+      in_group_[group->second].nodes.push_back(number);
+      in_group_[group->second].delay_ns += node.delay_ns;
+      const auto [at, added] = largest.try_emplace({key.replica, key.rank}, number);
+      if (!added && traced_[at->second].node->delay_ns < node.delay_ns) at->second = number;
     }
-  }
-  /// Adds the origins of one node's whole delay; they add up to it exactly.
-  void trace(const NodeKey& start, std::vector<Origin>& out) const {
-    std::map<std::tuple<RankId, GroupId, Cause>, std::int64_t> found;
-    std::map<NodeKey, std::int64_t> now{{start, nodes_.at(start).delay_ns}};
-    const std::int64_t least_ns = nodes_.at(start).delay_ns / 1000;
-    for (int hop = 0; !now.empty(); ++hop) {
-      std::map<NodeKey, std::int64_t> next;
-      for (const auto& [key, ns] : now) {
-        if (hop == most_hops || (hop > 0 && ns <= least_ns))
-          found[{key.rank, key.group, Cause::communication}] += ns;
-        else
-          split(key, ns, found, next);
+    for (Traced& from : traced_) {
+      for (const auto& [whom, wait_ns] : from.node->waits) {
+        const NodeKey key{from.key.replica, RankId(whom.first), whom.second};
+        const auto direct = std::lower_bound(traced_.begin(), traced_.end(), key,
+                                             [](const Traced& traced, const NodeKey& k) { return traced.key < k; });
+        // Blame on messages is not kept: the rank behind them is asked where it is late most.
+        const auto at = largest.find({key.replica, key.rank});
+        from.waits.push_back(direct != traced_.end() && direct->key == key ? static_cast<std::size_t>(direct - traced_.begin())
+                             : at != largest.end()                         ? at->second
+                                                                           : none);
       }
-      now = std::move(next);
+      std::int64_t longest_ns = -1;
+      for (const auto& [group, transfer_ns] : from.node->transfers) {
+        if (transfer_ns > longest_ns) from.longest = group, longest_ns = transfer_ns;
+        if (const auto at = slow_of.find(group); at != slow_of.end())
+          from.slow.insert(from.slow.end(), at->second.begin(), at->second.end());
+      }
+      std::sort(from.slow.begin(), from.slow.end());
+      if (const auto at = groups.find({from.key.replica, from.longest}); at != groups.end()) from.longest_row = at->second;
     }
-    for (const auto& [origin, ns] : found)
-      if (ns > 0)
-        out.push_back({start.replica, start.rank, start.group, std::get<0>(origin), std::get<1>(origin),
-                       std::get<2>(origin), ns});
+    next_ns_.assign(traced_.size(), 0);
+  }
+  std::size_t size() const { return traced_.size(); }
+  /// Adds the origins of one node's whole delay; they add up to it exactly.
+  void trace(std::size_t number, std::vector<Origin>& out) {
+    const Traced& start = traced_[number];
+    found_.clear();
+    std::vector<std::pair<std::size_t, std::int64_t>> now{{number, start.node->delay_ns}};
+    const std::int64_t least_ns = start.node->delay_ns / 1000;
+    for (int hop = 0; !now.empty(); ++hop) {
+      for (const auto& [at, ns] : now) {
+        if (hop == most_hops || (hop > 0 && ns <= least_ns))
+          found_.push_back({{traced_[at].key.rank, traced_[at].key.group, Cause::communication}, ns});
+        else
+          split(traced_[at], ns);
+      }
+      now.clear();
+      for (const std::size_t at : next_) now.emplace_back(at, std::exchange(next_ns_[at], 0));
+      next_.clear();
+    }
+    std::sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < found_.size();) {
+      const auto& [rank, group, cause] = found_[i].first;
+      std::int64_t ns = 0;
+      for (const auto origin = found_[i].first; i < found_.size() && found_[i].first == origin; ++i) ns += found_[i].second;
+      if (ns > 0) out.push_back({start.key.replica, start.key.rank, start.key.group, rank, group, cause, ns});
+    }
   }
 
  private:
-  using Found = std::map<std::tuple<RankId, GroupId, Cause>, std::int64_t>;
-  void split(const NodeKey& key, std::int64_t ns, Found& found, std::map<NodeKey, std::int64_t>& next) const {
-    const Node& node = nodes_.at(key);
+  static constexpr std::size_t none = SIZE_MAX;
+  struct Traced {
+    NodeKey key;
+    const Node* node = nullptr;
+    std::vector<std::size_t> waits;  // beside node->waits: the node behind each
+    std::vector<std::size_t> slow;   // rows of the slow groups that it transferred in
+    GroupId longest;                 // of its transfers
+    std::size_t longest_row = none;  // among the groups with blame
+  };
+  void pass(std::size_t to, std::int64_t ns) {
+    if (next_ns_[to] == 0 && ns != 0) next_.push_back(to);
+    next_ns_[to] += ns;
+  }
+  void split(const Traced& from, std::int64_t ns) {
+    const auto& [key, at_node, waits, slow_rows, longest, longest_row] = from;
+    const Node& node = *at_node;
     std::int64_t left_ns = ns;
     for (const auto& [cause, own_ns] : node.own) {
       const std::int64_t part_ns = part_of(ns, own_ns, node.delay_ns);
-      found[{key.rank, key.group, cause}] += part_ns;
+      found_.push_back({{key.rank, key.group, cause}, part_ns});
       left_ns -= part_ns;
     }
     // What slow links cost it comes first, since its peers may have waited as long as it did; then only what it waited
     // can be somebody else's fault.
     const std::int64_t here_ns = left_ns;
     std::int64_t unspent_ns = node.communication_ns;
-    for (const std::size_t row : slow_among(node)) {
+    for (const std::size_t row : slow_rows) {
       const SlowGroup& slow = slow_[row];
       const auto transfer_ns = static_cast<double>(node.transfers.at(slow.group));
       const auto more_ns = static_cast<std::int64_t>(transfer_ns * (1 - 1 / slow.times));
       const std::int64_t part_ns = part_of(here_ns, std::min(more_ns, unspent_ns), node.communication_ns);
-      found[{key.rank, slow.group, Cause::link}] += part_ns;
+      found_.push_back({{key.rank, slow.group, Cause::link}, part_ns});
       left_ns -= part_ns;
       unspent_ns -= std::min(more_ns, unspent_ns);
     }
     const std::int64_t moved_ns = part_of(here_ns, std::min(unspent_ns, node.waits_ns), node.communication_ns);
+    std::size_t wait = 0;
     for (const auto& [whom, wait_ns] : node.waits) {
       const std::int64_t part_ns = part_of(moved_ns, wait_ns, node.waits_ns);
-      const NodeKey target = node_of(key.replica, RankId(whom.first), whom.second);
-      if (nodes_.count(target) > 0)
-        next[target] += part_ns;
+      if (waits[wait] != none)
+        pass(waits[wait], part_ns);
       else
-        found[{RankId(whom.first), whom.second, Cause::unexplained}] += part_ns;
+        found_.push_back({{RankId(whom.first), whom.second, Cause::unexplained}, part_ns});
       left_ns -= part_ns;
+      ++wait;
     }
     if (left_ns <= 0) return;
-    GroupId longest;
-    std::int64_t longest_ns = -1;
-    for (const auto& [group, transfer_ns] : node.transfers)
-      if (transfer_ns > longest_ns) longest = group, longest_ns = transfer_ns;
-    if (node.communication_ns == 0 || longest_ns < 0)
-      found[{key.rank, key.group, Cause::unexplained}] += left_ns;
+    if (node.communication_ns == 0 || node.transfers.empty())
+      found_.push_back({{key.rank, key.group, Cause::unexplained}, left_ns});
     else
-      pass_on({key.replica, key.rank, longest}, left_ns, found, next);
+      pass_on(from, left_ns);
   }
   // A group whose transfers are as long as usual but end later has run later: because of those who were last in it.
-  void pass_on(const NodeKey& key, std::int64_t ns, Found& found, std::map<NodeKey, std::int64_t>& next) const {
-    const auto of_group = in_group_.find({key.replica, key.group});
+  void pass_on(const Traced& from, std::int64_t ns) {
     std::int64_t left_ns = ns;
-    if (of_group != in_group_.end() && of_group->second.delay_ns > 0)
-      for (const NodeKey& target : of_group->second.nodes) {
-        const std::int64_t part_ns = part_of(ns, nodes_.at(target).delay_ns, of_group->second.delay_ns);
-        next[target] += part_ns;
+    if (from.longest_row != none && in_group_[from.longest_row].delay_ns > 0)
+      for (const std::size_t to : in_group_[from.longest_row].nodes) {
+        const std::int64_t part_ns = part_of(ns, traced_[to].node->delay_ns, in_group_[from.longest_row].delay_ns);
+        pass(to, part_ns);
         left_ns -= part_ns;
       }
-    if (left_ns > 0) found[{key.rank, key.group, Cause::communication}] += left_ns;
-  }
-  /// Rows of the slow groups that a node transferred in.
-  std::vector<std::size_t> slow_among(const Node& node) const {
-    std::vector<std::size_t> rows;
-    for (const auto& [group, ns] : node.transfers)
-      if (const auto at = slow_of_.find(group); at != slow_of_.end())
-        rows.insert(rows.end(), at->second.begin(), at->second.end());
-    std::sort(rows.begin(), rows.end());
-    return rows;
-  }
-  // Blame on messages is not kept: the rank behind them is asked where it is late most.
-  NodeKey node_of(std::int32_t replica, RankId rank, GroupId group) const {
-    const NodeKey direct{replica, rank, group};
-    if (nodes_.count(direct) > 0) return direct;
-    const auto at = largest_.find({replica, rank});
-    return at == largest_.end() ? direct : NodeKey{replica, rank, at->second};
+    if (left_ns > 0) found_.push_back({{from.key.rank, from.longest, Cause::communication}, left_ns});
   }
 
-  const Nodes& nodes_;
-  const std::vector<SlowGroup>& slow_;
-  std::map<std::pair<std::int32_t, RankId>, GroupId> largest_;
   struct InGroup {
-    std::vector<NodeKey> nodes;
+    std::vector<std::size_t> nodes;
     std::int64_t delay_ns = 0;
   };
-  std::map<std::pair<std::int32_t, GroupId>, InGroup> in_group_;
-  std::map<GroupId, std::vector<std::size_t>> slow_of_;  // not of messages: transfers here are those of all pairs
+  const std::vector<SlowGroup>& slow_;
+  std::vector<Traced> traced_;  // by key
+  std::vector<InGroup> in_group_;
+  // Of the node that is traced: what was found, and what is passed on to which nodes.
+  std::vector<std::pair<std::tuple<RankId, GroupId, Cause>, std::int64_t>> found_;
+  std::vector<std::int64_t> next_ns_;
+  std::vector<std::size_t> next_;
 };
 
 }  // namespace
@@ -187,8 +219,8 @@ Explanation explain(std::span<const CauseSums> causes, std::span<const Elsewhere
   Explanation out;
   out.slow_groups = find_slow_groups(transfers, residual_ns);
   const Nodes nodes = nodes_of(causes, elsewhere, groups, stages);
-  const Tracing tracing(nodes, out.slow_groups);
-  for (const auto& [key, node] : nodes) tracing.trace(key, out.origins);
+  Tracing tracing(nodes, out.slow_groups);
+  for (std::size_t number = 0; number < tracing.size(); ++number) tracing.trace(number, out.origins);
   return out;
 }
 

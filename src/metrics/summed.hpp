@@ -1,5 +1,8 @@
 // Rows summed by their key as they come: of many records with few keys only the sums are ever kept.
 #pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -26,6 +29,36 @@ class Summed {
   using Rows = std::map<decltype(std::declval<const Row&>().key()), Row>;
   Rows rows_;
   typename Rows::iterator last_ = rows_.end();
+};
+
+/// The same for rows of ranks that come group by group, each in order of steps: of a rank, the row behind the last one is
+/// looked at first.
+template <class Row>
+class SummedByRank {
+ public:
+  explicit SummedByRank(std::size_t ranks_count) : ranks_(ranks_count) {}
+  void add(std::int32_t rank_row, const Row& row) {
+    auto& [rows, next] = ranks_[static_cast<std::size_t>(rank_row)];
+    const auto key = row.key();
+    auto at = rows.begin() + static_cast<std::ptrdiff_t>(next);
+    if (at == rows.end() || at->key() != key)
+      at = std::lower_bound(rows.begin(), rows.end(), key, [](const Row& known, const auto& k) { return known.key() < k; });
+    if (at == rows.end() || at->key() != key)
+      at = rows.insert(at, row);
+    else
+      at->combine(row);
+    next = static_cast<std::size_t>(at - rows.begin()) + 1;
+  }
+  void move_to(std::vector<Row>& out) const {
+    for (const Rank& rank : ranks_) out.insert(out.end(), rank.rows.begin(), rank.rows.end());
+  }
+
+ private:
+  struct Rank {
+    std::vector<Row> rows;
+    std::size_t next = 0;
+  };
+  std::vector<Rank> ranks_;
 };
 
 }  // namespace ccl

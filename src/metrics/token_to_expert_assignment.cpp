@@ -56,6 +56,7 @@ struct TokenToExpertAssignment {
   };
   /// Not written: by position in the group, until closing() knows who that is.
   struct Split {
+    static constexpr bool until_closing = true;
     StepId step;
     RankId rank;
     std::int32_t replica = -1, position = 0;
@@ -120,10 +121,7 @@ struct TokenToExpertAssignment {
   }
 
   static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
-    const RankEntry& entry = rank.entry;
-    for (const Split& split : out.of<Split>()) {
-      if (split.rank != entry.rank || split.replica != entry.replica || split.step.iteration != entry.iteration)
-        continue;
+    for (const Split& split : rows_of(out.of<Split>(), rank.entry)) {
       ByMember row{
           split.step, split.replica,     context.groups.id_of(rank.rank_row, split.local_group), split.position, {},
           1,          split.tokens_count};

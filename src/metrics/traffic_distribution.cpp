@@ -11,6 +11,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/wide.hpp"
+#include "metrics/moved.hpp"
 
 namespace ccl {
 namespace {
@@ -57,11 +58,13 @@ struct TrafficDistribution {
     }
   }
 
-  static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
+  using Shared = Links;
+  static Shared shared(const ClosingContext& context) { return {context.ranks, context.groups}; }
+
+  static void closing(const ClosingRank& rank, const ClosingContext& context, Shared& links, Tables& out) {
     const RankEntry& entry = rank.entry;
     std::map<std::int64_t, Volume> steps;
     for (const Step& step : entry.facts.steps) steps[step.number + entry.step_shift] = {};
-    std::map<GroupId, LinkClass> classes;
     std::vector<ByGroup> parts;
     for (const CollectiveRecord& record : rank.records) {
       ByGroup part;
@@ -73,18 +76,11 @@ struct TrafficDistribution {
       part.dtype = record.dtype;
       part.dimension = dimension_of(context.groups, record.group, record.op);
       part.bytes = volume_of(record, context.groups);
-      const bool to_peer = is_point_to_point(record.op) && record.peer >= 0;
-      if (to_peer) {
-        part.link_class = link_of_pair(entry, record.peer, context.ranks);
-        add_peer(record, entry, part.link_class, out.of<Pair>());
-      } else {
-        const auto [at, added] = classes.try_emplace(record.group);
-        if (added) at->second = link_of_group(entry, record.group, context);
-        part.link_class = at->second;
-      }
+      part.link_class = links.of(record, entry);
+      if (is_point_to_point(record.op) && record.peer >= 0) add_peer(record, entry, part.link_class, out.of<Pair>());
       parts.push_back(part);
     }
-    add_splits(rank, context, classes, parts, out);
+    add_splits(rank, context, links, parts, out);
     sort_and_fold(parts);
     for (const ByGroup& part : parts) {
       out.of<ByGroup>().push_back(part);
@@ -127,16 +123,6 @@ struct TrafficDistribution {
     return out;
   }
 
-  static LinkClass link_of_pair(const RankEntry& entry, std::int32_t peer, const Ranks& ranks) {
-    const std::int32_t pair[] = {entry.rank.value, peer};
-    return ranks.link_class(entry.iteration, entry.replica, pair);
-  }
-  static LinkClass link_of_group(const RankEntry& entry, GroupId id, const ClosingContext& context) {
-    const Group* group = find_group(context.groups, id);
-    if (group == nullptr || !group->members_complete) return LinkClass::unknown;
-    return context.ranks.link_class(entry.iteration, entry.replica, group->members);
-  }
-
   static void add_peer(const CollectiveRecord& record, const RankEntry& entry, LinkClass link, std::vector<Pair>& out) {
     Pair pair{.iteration = entry.iteration, .replica = entry.replica};
     pair.link_class = link;
@@ -157,12 +143,10 @@ struct TrafficDistribution {
   }
 
   // Turns this rank's splits into pairs, and replaces the (n−1)/n of their wire bytes by what really leaves the rank.
-  static void add_splits(const ClosingRank& rank, const ClosingContext& context, std::map<GroupId, LinkClass>& classes,
-                         std::vector<ByGroup>& parts, Tables& out) {
+  static void add_splits(const ClosingRank& rank, const ClosingContext& context, Links& links, std::vector<ByGroup>& parts,
+                         Tables& out) {
     const RankEntry& entry = rank.entry;
-    for (const Split& split : out.of<Split>()) {
-      if (split.rank != entry.rank || split.replica != entry.replica || split.step.iteration != entry.iteration)
-        continue;
+    for (const Split& split : rows_of(out.of<Split>(), entry)) {
       const GroupId id = context.groups.id_of(rank.rank_row, split.local_group);
       const Group* group = find_group(context.groups, id);
       if (group == nullptr || !group->members_complete) continue;
@@ -175,7 +159,7 @@ struct TrafficDistribution {
         Pair pair{.iteration = entry.iteration, .replica = entry.replica};
         pair.source = entry.rank.value;
         pair.destination = members[position];
-        pair.link_class = link_of_pair(entry, members[position], context.ranks);
+        pair.link_class = links.of_pair(entry, members[position]);
         pair.sent_count = split.calls_count;
         pair.sent_bytes = split.bytes;
         out.of<Pair>().push_back(pair);
@@ -188,7 +172,7 @@ struct TrafficDistribution {
       part.op = split.op;
       part.dtype = split.dtype;
       part.dimension = dimension_of(context.groups, id, split.op);
-      part.link_class = classes[id];
+      part.link_class = links.of_group(id, entry).link_class;
       part.bytes.wire_bytes = (own ? 0 : split.bytes) - split.wire_bytes;
       parts.push_back(part);
     }

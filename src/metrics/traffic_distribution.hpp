@@ -105,6 +105,7 @@ struct Pair {
 
 /// Not written: all-to-all splits of one trace, per position in the group, until closing() knows who that is.
 struct Split {
+  static constexpr bool until_closing = true;
   StepId step;
   RankId rank;
   std::int32_t replica = -1;

@@ -3,6 +3,7 @@
 // whose end is its latest end; window of an ordered pair = start of the next phase − end of this one, negative = they
 // overlap. Beside it the gaps between kernels of one process group. Merge: equal values fold into counts, so statistics
 // are exact. Headline: mean positive window.
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -121,50 +122,62 @@ struct TrafficWindow {
       Pair pair{windows[i].from, windows[i].to, {}};
       for (; i < windows.size() && windows[i].from == pair.from && windows[i].to == pair.to; ++i)
         pair.spread.add(windows[i].window_ns, windows[i].windows_count);
-      pairs.push_back(pair);
+      pairs.push_back(std::move(pair));
     }
     std::vector<OfGroup> groups;
     const auto& gaps = tables.of<Gap>();
     for (std::size_t i = 0; i < gaps.size();) {
       OfGroup group{gaps[i].group, context.groups.row_of(gaps[i].group), {}};
       for (; i < gaps.size() && gaps[i].group == group.group; ++i) group.spread.add(gaps[i].window_ns, gaps[i].windows_count);
-      groups.push_back(group);
+      groups.push_back(std::move(group));
     }
     std::sort(groups.begin(), groups.end(), [](const OfGroup& a, const OfGroup& b) { return a.row < b.row; });
     out.extra_tables.push_back(make_table("by_pair", "windows between phases, over all ranks and steps", columns(pair_keys()), pairs));
     out.extra_tables.push_back(make_table("by_group", "gaps between consecutive kernels of one group, over all ranks and steps", columns(group_keys()), groups));
     if (pairs.empty()) return out.not_applicable("communication of one dimension only");
-    Spread all;
+    std::int64_t all_count = 0, all_positive_count = 0, all_positive_ns = 0;
     std::string line;
     std::vector<std::string> lines;
     for (const Pair& pair : pairs) {
-      for (const auto& [value, count] : pair.spread.values) all.add(value, count);
+      all_count += pair.spread.count();
+      all_positive_count += pair.spread.positive_count;
+      all_positive_ns += pair.spread.positive_ns;
       const std::string name = std::string(to_text(pair.from)) + "_to_" + std::string(to_text(pair.to));
       out.value(name + "_positive_mean_ns", pair.spread.positive_mean(), "mean of the positive windows");
       const std::string text = std::string(to_text(pair.from)) + " to " + std::string(to_text(pair.to)) + " " +
-                               shown(pair.spread.positive_mean()) + " (" + std::to_string(pair.spread.positive_count()) +
+                               shown(pair.spread.positive_mean()) + " (" + std::to_string(pair.spread.positive_count) +
                                " of " + std::to_string(pair.spread.count()) + ")";
       lines.push_back("  " + text + ", p50 " + microseconds(pair.spread.at_percent(50)) + ", p95 " +
                       microseconds(pair.spread.at_percent(95)));
       if (lines.size() <= 4) line += (line.empty() ? "" : ", ") + text;
     }
     out.headlines.insert(out.headlines.begin(),
-                         {{"positive_mean_ns", all.positive_mean(), "", "mean of the positive windows of all pairs"},
-                          {"positive_count", static_cast<double>(all.positive_count()), "", "windows of 0 ns and more"},
-                          {"windows_count", static_cast<double>(all.count()), "", "windows of all pairs"}});
+                         {{"positive_mean_ns", ratio(static_cast<double>(all_positive_ns), static_cast<double>(all_positive_count)), "",
+                           "mean of the positive windows of all pairs"},
+                          {"positive_count", static_cast<double>(all_positive_count), "", "windows of 0 ns and more"},
+                          {"windows_count", static_cast<double>(all_count), "", "windows of all pairs"}});
     add_line(out.page, "windows", "mean positive window between phases: " + line);
     add_capped(out.details, lines);
   }
 
  private:
-  /// Values with their counts, exact.
+  /// Values with their counts, exact. They are added in ascending order.
   struct Spread {
-    std::map<std::int64_t, std::int64_t> values;
-    void add(std::int64_t value, std::int64_t count) { values[value] += count; }
-    std::int64_t count() const { return sum(false).first; }
-    std::int64_t positive_count() const { return sum(true).first; }
-    double mean() const { return divided(sum(false)); }
-    double positive_mean() const { return divided(sum(true)); }
+    struct UpTo {
+      std::int64_t value = 0, count = 0;  // count: of this value and all below
+    };
+    std::vector<UpTo> values;
+    std::int64_t sum_ns = 0, positive_count = 0, positive_ns = 0;
+    void add(std::int64_t value, std::int64_t times) {
+      values.push_back({value, count() + times});
+      sum_ns += value * times;
+      if (value < 0) return;
+      positive_count += times;
+      positive_ns += value * times;
+    }
+    std::int64_t count() const { return values.empty() ? 0 : values.back().count; }
+    double mean() const { return ratio(static_cast<double>(sum_ns), static_cast<double>(count())); }
+    double positive_mean() const { return ratio(static_cast<double>(positive_ns), static_cast<double>(positive_count)); }
     double at_percent(double percent) const {
       const std::int64_t total = count();
       if (total == 0) return std::nan("");
@@ -175,24 +188,10 @@ struct TrafficWindow {
     }
 
    private:
-    std::pair<std::int64_t, std::int64_t> sum(bool positive) const {
-      std::pair<std::int64_t, std::int64_t> out{0, 0};
-      for (const auto& [value, count] : values) {
-        if (positive && value < 0) continue;
-        out.first += count;
-        out.second += value * count;
-      }
-      return out;
-    }
-    static double divided(std::pair<std::int64_t, std::int64_t> s) {
-      return ratio(static_cast<double>(s.second), static_cast<double>(s.first));
-    }
     double order(std::int64_t number) const {
-      for (const auto& [value, count] : values) {
-        if (number < count) return static_cast<double>(value);
-        number -= count;
-      }
-      return std::nan("");
+      const auto at = std::upper_bound(values.begin(), values.end(), number,
+                                       [](std::int64_t n, const UpTo& up_to) { return n < up_to.count; });
+      return static_cast<double>(at->value);
     }
   };
   struct Pair {
@@ -217,9 +216,9 @@ struct TrafficWindow {
   template <class Of>
   static std::vector<ColumnSpec<Of>> columns(std::vector<ColumnSpec<Of>> all) {
     all.push_back(integer_column<Of>("windows_count", "", "windows", {}, [](const Of& row) { return row.spread.count(); }));
-    all.push_back(integer_column<Of>("positive_count", "", "of 0 ns and more", {}, [](const Of& row) { return row.spread.positive_count(); }));
+    all.push_back(integer_column<Of>("positive_count", "", "of 0 ns and more", {}, [](const Of& row) { return row.spread.positive_count; }));
     all.push_back(integer_column<Of>("negative_count", "", "below 0 ns: overlapping", {}, [](const Of& row) {
-      return row.spread.count() - row.spread.positive_count();
+      return row.spread.count() - row.spread.positive_count;
     }));
     all.push_back(derived<Of>("positive_mean_ns", "ns", "mean of those of 0 ns and more", [](const Of& row) { return row.spread.positive_mean(); }));
     all.push_back(derived<Of>("mean_ns", "ns", "mean of all", [](const Of& row) { return row.spread.mean(); }));

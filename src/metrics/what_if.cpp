@@ -188,15 +188,6 @@ struct WhatIf {
   }
 
  private:
-  /// times with those of `changed` where wanted(op) holds, by compute or launch or both.
-  template <class Wanted>
-  static std::int64_t length_with(const StepGraph& step, const GraphTimes& times, const GraphTimes& changed,
-                                  Wanted wanted) {
-    const auto run = [&](std::size_t i) { return wanted(i, true); };
-    const auto gap = [&](std::size_t i) { return wanted(i, false); };
-    return replay(step, changed_times(times, changed, run, gap)).length_ns;
-  }
-
   static void ask(const StepGraph& whole, const GraphTimes& whole_measured, const ClosingContext& context, Row& row,
                   Tables& out) {
     std::vector<std::int32_t> stage_of_row, host_of_row;
@@ -208,90 +199,72 @@ struct WhatIf {
     const ComputeTime compute = compute_time(whole, stage_of_row);
     row.compute_ns = compute.all_ns, row.one_rank_ns = compute.one_rank_ns;
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
-    const ShortGraph less =
-        shorten(whole, whole_measured, ideal_times(whole, whole_measured, peers_of(whole, stage_of_row, host_of_row), form));
-    const StepGraph& step = less.graph;
-    const GraphTimes &measured = less.measured, &ideal = less.ideal;
-    row.replayed_ns = replay(step, measured).length_ns;
-    row.ideal_ns = replay(step, ideal).length_ns;
+    const Peers peers = peers_of(whole, stage_of_row, host_of_row);
+    const ShortGraph step = shorten(whole, whole_measured, ideal_times(whole, whole_measured, peers, form), peers.unseen_ns);
+    CaseReplays replays(step);
+    std::vector<std::pair<Case, std::size_t>> cases;  // with their number in the replays
     Case asked;
-    asked.step = step.step;
-    asked.replica = step.replica;
-    asked.replayed_ns = row.replayed_ns;
-    asked.ideal_ns = row.ideal_ns;
-    const auto add = [&](WhatIfSubject subject, std::int32_t number, auto wanted) {
+    asked.step = whole.step;
+    asked.replica = whole.replica;
+    const auto add = [&](WhatIfSubject subject, std::int32_t number, auto wanted, ShortChange change = ShortChange::ideal) {
       asked.subject = subject;
       asked.number = number;
-      asked.fixed_ns = length_with(step, measured, ideal, wanted);
-      asked.only_ns = length_with(step, ideal, measured, wanted);
-      out.of<Case>().push_back(asked);
+      cases.push_back({asked, replays.add(change, wanted)});
     };
-    const auto own = [&](std::size_t i) { return !is_with_others(step.ops[i]); };
-    add(WhatIfSubject::compute, -1, [&](std::size_t i, bool run) { return run && own(i); });
-    add(WhatIfSubject::communication, -1, [&](std::size_t i, bool run) { return run && !own(i); });
-    add(WhatIfSubject::launch, -1, [&](std::size_t, bool run) { return !run; });
-    const std::vector<SlowRank> slowest = by_excess(step, measured, ideal);
+    const std::size_t nothing = replays.add(ShortChange::ideal, [](const ShortOp&, bool) { return false; });
+    add(WhatIfSubject::compute, -1, [&](const ShortOp& op, bool run) { return run && !op.with_others; });
+    add(WhatIfSubject::communication, -1, [&](const ShortOp& op, bool run) { return run && op.with_others; });
+    add(WhatIfSubject::launch, -1, [&](const ShortOp&, bool run) { return !run; });
+    row.replayed_ns = replays.of(nothing).fixed_ns;
+    row.ideal_ns = replays.of(nothing).only_ns;
+    const std::vector<SlowRank> slowest = by_excess(step, stage_of_row.size());
     std::vector<bool> is_slow(stage_of_row.size(), false);
-    const auto of_slow = [&](std::size_t i, bool run) {
-      return is_slow[static_cast<std::size_t>(step.ops[i].rank_row)] && (!run || own(i));
+    const auto of_slow = [&](const ShortOp& op, bool run) {
+      return is_slow[static_cast<std::size_t>(op.rank_row)] && (!run || !op.with_others);
     };
     for (std::size_t r = 0; r < slowest.size(); ++r) {
       asked.slow = static_cast<double>(slowest[r].excess_ns) >= slow_rank_ratio * static_cast<double>(row.replayed_ns);
       is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = asked.slow;
       if (r < ranks_asked || slowest.size() <= ranks_all)
-        add(WhatIfSubject::rank, slowest[r].rank.value, [&, rank_row = slowest[r].rank_row](std::size_t i, bool run) {
-          return step.ops[i].rank_row == rank_row && (!run || own(i));
+        add(WhatIfSubject::rank, slowest[r].rank.value, [rank_row = slowest[r].rank_row](const ShortOp& op, bool run) {
+          return op.rank_row == rank_row && (!run || !op.with_others);
         });
     }
     asked.slow = false;
-    if (is_slow[static_cast<std::size_t>(slowest.front().rank_row)]) add(WhatIfSubject::slow_ranks, -1, of_slow);
-    else out.of<Case>().push_back({step.step, step.replica, WhatIfSubject::slow_ranks, -1, Dimension::unknown,
-                                   CollectiveOp::unknown, row.replayed_ns, row.ideal_ns, row.replayed_ns, row.ideal_ns});
+    add(WhatIfSubject::slow_ranks, -1, of_slow);
     const std::size_t few = (3 * slowest.size() + 99) / 100;
     is_slow.assign(is_slow.size(), false);
     for (std::size_t r = 0; r < few; ++r) is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = true;
     add(WhatIfSubject::slowest_ranks, static_cast<std::int32_t>(few), of_slow);
     const std::int32_t last_stage = stage_of_row.empty() ? -1 : *std::max_element(stage_of_row.begin(), stage_of_row.end());
     for (std::int32_t stage = 0; stage <= last_stage; ++stage)
-      add(WhatIfSubject::stage, stage, [&](std::size_t i, bool run) {
-        return stage_of_row[static_cast<std::size_t>(step.ops[i].rank_row)] == stage && (!run || own(i));
+      add(WhatIfSubject::stage, stage, [&](const ShortOp& op, bool run) {
+        return stage_of_row[static_cast<std::size_t>(op.rank_row)] == stage && (!run || !op.with_others);
       });
-    ask_transfers(step, measured, ideal, asked, out);
-  }
-
-  /// Transfers by what they do, like their peers; and those of a dimension without any time.
-  static void ask_transfers(const StepGraph& step, const GraphTimes& measured, const GraphTimes& ideal, Case asked,
-                            Tables& out) {
+    // Transfers by what they do, like their peers; and those of a dimension without any time.
     std::set<CollectiveOp> ops;
     std::set<Dimension> dimensions;
-    const UnseenTransfers unseen(step);
-    for (std::size_t i = 0; i < step.size(); ++i)
-      if (is_with_others(step.ops[i]) && unseen.of(i) != 0) {
-        ops.insert(merged(step.ops[i].op));
-        dimensions.insert(step.ops[i].dimension);
+    for (const ShortOp& op : step.ops)
+      if (op.with_others && op.transfer_known) {
+        ops.insert(merged(op.op));
+        dimensions.insert(op.dimension);
       }
-    asked.number = -1;
-    asked.subject = WhatIfSubject::op;
-    for (const CollectiveOp op : ops) {
-      asked.op = op;
-      const auto wanted = [&](std::size_t i, bool run) { return run && is_with_others(step.ops[i]) && merged(step.ops[i].op) == op; };
-      asked.fixed_ns = length_with(step, measured, ideal, wanted);
-      asked.only_ns = length_with(step, ideal, measured, wanted);
-      out.of<Case>().push_back(asked);
+    for (const CollectiveOp what : ops) {
+      asked.op = what;
+      add(WhatIfSubject::op, -1, [&](const ShortOp& op, bool run) { return run && op.with_others && merged(op.op) == what; });
     }
-    GraphTimes hidden = measured;
-    for (std::size_t i = 0; i < step.size(); ++i)
-      hidden.run_ns[i] = unseen.of(i) < 0 ? 0 : hidden.run_ns[i] - unseen.of(i);
     asked.op = CollectiveOp::unknown;
-    asked.subject = WhatIfSubject::dimension;
     for (const Dimension dimension : dimensions) {
       asked.dimension = dimension;
-      const auto wanted = [&](std::size_t i, bool run) {
-        return run && is_with_others(step.ops[i]) && step.ops[i].dimension == dimension;
-      };
-      asked.fixed_ns = length_with(step, measured, hidden, wanted);
-      asked.only_ns = length_with(step, ideal, measured, wanted);
-      out.of<Case>().push_back(asked);
+      add(WhatIfSubject::dimension, -1,
+          [&](const ShortOp& op, bool run) { return run && op.with_others && op.dimension == dimension; }, ShortChange::hidden);
+    }
+    for (auto& [of_case, number] : cases) {
+      of_case.replayed_ns = row.replayed_ns;
+      of_case.ideal_ns = row.ideal_ns;
+      of_case.fixed_ns = replays.of(number).fixed_ns;
+      of_case.only_ns = replays.of(number).only_ns;
+      out.of<Case>().push_back(of_case);
     }
   }
   static CollectiveOp merged(CollectiveOp op) { return is_point_to_point(op) ? CollectiveOp::send_recv : op; }
@@ -302,14 +275,15 @@ struct WhatIf {
     std::int64_t excess_ns = 0;  // of compute and launches over those of the peers
   };
   /// All ranks of the step, the slowest first.
-  static std::vector<SlowRank> by_excess(const StepGraph& step, const GraphTimes& measured, const GraphTimes& ideal) {
-    std::vector<SlowRank> ranks;  // ops are by rank row
-    for (std::size_t i = 0; i < step.size(); ++i) {
-      if (ranks.empty() || ranks.back().rank_row != step.ops[i].rank_row)
-        ranks.push_back({step.ops[i].rank_row, step.ops[i].rank, 0});
-      ranks.back().excess_ns += measured.gap_ns[i] - ideal.gap_ns[i];
-      if (!is_with_others(step.ops[i])) ranks.back().excess_ns += measured.run_ns[i] - ideal.run_ns[i];
+  static std::vector<SlowRank> by_excess(const ShortGraph& step, std::size_t ranks_count) {
+    std::vector<SlowRank> ranks(ranks_count);
+    for (const ShortOp& op : step.ops) {
+      SlowRank& rank = ranks[static_cast<std::size_t>(op.rank_row)];
+      rank.rank_row = op.rank_row, rank.rank = op.rank;
+      rank.excess_ns += op.measured_gap_ns - op.ideal_gap_ns;
+      if (!op.with_others) rank.excess_ns += op.measured_run_ns - op.ideal_run_ns;
     }
+    std::erase_if(ranks, [](const SlowRank& rank) { return rank.rank_row < 0; });
     std::stable_sort(ranks.begin(), ranks.end(),
                      [](const SlowRank& a, const SlowRank& b) { return a.excess_ns > b.excess_ns; });
     return ranks;

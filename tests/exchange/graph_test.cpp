@@ -230,17 +230,33 @@ TEST(StepGraph, OperationsThatEndAsTheyStartDoNotWaitForEachOther) {
 TEST(ShortGraph, ReplaysAsTheWholeGraph) {
   const StepGraph graph = link_graph(slow_and_fast());
   const GraphTimes measured = measured_times(graph);
-  const GraphTimes ideal = ideal_times(graph, measured, peers_of(graph, {0, 0}), IdealForm::median);
-  const ShortGraph less = shorten(graph, measured, ideal);
-  EXPECT_EQ(less.graph.size(), 6U) << "three kernels of each rank are one";
-  for (const std::int32_t rank : {-1, 0, 1, 2}) {  // -1: nobody's times change
-    const auto length_ns = [&](const StepGraph& of, const GraphTimes& from, const GraphTimes& to) {
-      const auto wanted = [&](std::size_t i) { return of.ops[i].rank_row == rank; };
-      return replay(of, changed_times(from, to, wanted, wanted)).length_ns;
-    };
-    EXPECT_EQ(length_ns(graph, measured, ideal), length_ns(less.graph, less.measured, less.ideal)) << rank;
-    EXPECT_EQ(length_ns(graph, ideal, measured), length_ns(less.graph, less.ideal, less.measured)) << rank;
+  const Peers peers = peers_of(graph, {0, 0});
+  const GraphTimes ideal = ideal_times(graph, measured, peers, IdealForm::median);
+  const ShortGraph less = shorten(graph, measured, ideal, peers.unseen_ns);
+  EXPECT_EQ(less.ops.size(), 6U) << "three kernels of each rank are one";
+  GraphTimes hidden = measured;
+  for (std::size_t i = 0; i < graph.size(); ++i) hidden.run_ns[i] = 0;
+  const auto length_ns = [&](const GraphTimes& from, const GraphTimes& to, std::int32_t rank, bool with_gaps) {
+    const auto run = [&](std::size_t i) { return graph.ops[i].rank_row == rank; };
+    return replay(graph, changed_times(from, to, run, [&](std::size_t i) { return with_gaps && run(i); })).length_ns;
+  };
+  CaseReplays replays(less);
+  // More than go in one pass, and both kinds of change in turn.
+  std::vector<std::size_t> both, runs, hides;
+  const std::vector<std::int32_t> ranks{-1, 0, 1, 2};  // -1 and 2: nobody's times change
+  for (const std::int32_t rank : ranks) {
+    both.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool) { return op.rank_row == rank; }));
+    runs.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
+    if (rank == 1) hides.push_back(replays.add(ShortChange::hidden, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
   }
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    EXPECT_EQ(replays.of(both[r]).fixed_ns, length_ns(measured, ideal, ranks[r], true)) << ranks[r];
+    EXPECT_EQ(replays.of(both[r]).only_ns, length_ns(ideal, measured, ranks[r], true)) << ranks[r];
+    EXPECT_EQ(replays.of(runs[r]).fixed_ns, length_ns(measured, ideal, ranks[r], false)) << ranks[r];
+    EXPECT_EQ(replays.of(runs[r]).only_ns, length_ns(ideal, measured, ranks[r], false)) << ranks[r];
+  }
+  EXPECT_EQ(replays.of(hides[0]).fixed_ns, length_ns(measured, hidden, 1, false));
+  EXPECT_EQ(replays.of(hides[0]).only_ns, length_ns(ideal, measured, 1, false));
 }
 
 TEST(CriticalPath, GoesThroughTheLastRankAndAddsUpToTheStep) {

@@ -32,6 +32,19 @@ TEST(Summed, WithoutRowsGivesNone) {
   EXPECT_TRUE(rows.empty());
 }
 
+TEST(SummedByRank, AddsRowsOfOneKeyGroupByGroup) {
+  SummedByRank<Row> sums(2);
+  // Of rank 0 the second group has steps before and between those of the first.
+  for (const Row& row : {Row{2, 0, 1}, Row{4, 0, 10}, Row{1, 0, 100}, Row{2, 0, 2}, Row{3, 0, 1000}, Row{4, 0, 20}})
+    sums.add(0, row);
+  sums.add(1, {2, 1, 5});
+  std::vector<Row> rows;
+  sums.move_to(rows);
+  ASSERT_EQ(rows.size(), 5U);
+  const std::vector<int> counts{rows[0].count, rows[1].count, rows[2].count, rows[3].count, rows[4].count};
+  EXPECT_EQ(counts, (std::vector<int>{100, 3, 1000, 30, 5})) << "by rank and step";
+}
+
 TEST(CorrectedList, IsTheListItselfWhereNothingIsCorrected) {
   const Intervals list{{10, 20}, {30, 40}};
   ClockModel clock;
