@@ -11,8 +11,11 @@ training=$1 traces=$2 result=$3 after=any baseline=()
 shift 3
 while [ $# -gt 0 ]; do
   case $1 in
-    --after) after=${2:-}; shift 2 ;;
-    --baseline) baseline=("${2:?}"); shift 2 ;;
+    --after | --baseline)
+      [ $# -ge 2 ] || die "$1 needs a value"
+      if [ "$1" = --after ]; then after=$2; else baseline=("$2"); fi
+      shift 2
+      ;;
     --) shift; break ;;
     *) die "no such option: $1" ;;
   esac

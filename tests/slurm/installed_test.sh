@@ -16,6 +16,19 @@ expect "the templates are there" [ "$(find "$share/slurm" -name '*.sbatch' | wc 
 mkdir -p traces/iteration_3 && truncate -s 900M traces/iteration_3/rank{0,1,2,3}.json
 "$share/slurm/propose.sh" traces >out 2>err || complain "propose.sh"
 expect "it proposes" says out '^sbatch --nodes=1 --ntasks-per-node=1 --cpus-per-task=2 --time=3 slurm/analyze.sbatch traces$'
+mkdir "two words" && truncate -s 9K "two words/rank0.JSON.GZ"
+"$share/slurm/propose.sh" "two words" >out 2>err || complain "propose.sh of a folder with a space"
+expect "its line can be pasted" says out 'slurm/analyze.sbatch two\\ words$'
+refused() {  # WHAT SAYS COMMAND...
+  local what=$1 words=$2
+  shift 2
+  "$@" >out 2>err
+  expect "$what: exit code 2" [ $? = 2 ]
+  expect "$what: one line says so" says err "$words"
+}
+refused "an option without its number" 'cores-per-node needs a number' "$share/slurm/propose.sh" traces --cores-per-node
+refused "two folders" "not two: 'traces' and 'two words'" "$share/slurm/propose.sh" traces "two words"
+refused "an option without its value" 'after needs a value' "$share/slurm/after-training.sh" 1 traces r.h5 --after
 expect "the newest iteration" [ "$("$share/slurm/newest-iteration.sh" traces)" = 3 ]
 # Every path of the module file must be one that was installed.
 for path in $(sed -nE 's/^(setenv|prepend-path) +[A-Z_]+ +\$prefix/ccl/p' "$share/slurm/modules/ccl-analyze"); do
