@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "core/bytes.hpp"
 
 namespace ccl {
 
@@ -18,13 +19,20 @@ std::vector<T> deal(std::vector<T> rows, const Comm& comm, Less less) {
   std::vector<T> sample;
   for (std::size_t i = 0; i < samples_per_worker && !rows.empty(); ++i)
     sample.push_back(rows[i * rows.size() / samples_per_worker]);
-  sample = gather_all_rows(comm, sample);
+  // One worker sees all samples: were they sent to all, they would cost workers² rows.
+  std::vector<std::vector<T>> to_first(workers);
+  to_first[0] = std::move(sample);
+  sample = exchange_rows(comm, std::move(to_first));
   std::sort(sample.begin(), sample.end(), less);
+  std::vector<T> splitters;
+  for (std::size_t w = 1; w < workers && !sample.empty(); ++w) splitters.push_back(sample[w * sample.size() / workers]);
+  ByteWriter told;
+  told.array(splitters);
+  splitters = ByteReader(comm.broadcast(told.take())).array<T>();
   std::vector<std::vector<T>> out(workers);
   auto from = rows.begin();
   for (std::size_t w = 0; w + 1 < workers; ++w) {
-    const auto to = sample.empty() ? rows.end()
-                                   : std::lower_bound(from, rows.end(), sample[(w + 1) * sample.size() / workers], less);
+    const auto to = splitters.empty() ? rows.end() : std::lower_bound(from, rows.end(), splitters[w], less);
     out[w].assign(from, to);
     from = to;
   }

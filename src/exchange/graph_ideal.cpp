@@ -115,6 +115,7 @@ struct CpuLaunch {
 /// By rank, in order.
 std::vector<CpuLaunch> launches_of(const StepGraph& graph, const Peers& peers) {
   std::vector<CpuLaunch> launches;
+  launches.reserve(graph.size());
   for (std::uint32_t i = 0; i < graph.size(); ++i)
     if (graph.ops[i].launch_ns != absent_ns && peers.launch[i] >= 0) launches.push_back({i});
   const auto rank_row = [&](const CpuLaunch& launch) { return graph.ops[launch.op].rank_row; };

@@ -155,6 +155,7 @@ StepGraph link_graph(std::vector<GraphOp> ops, StepKey key) {
   sort_ops(ops);
   std::vector<std::uint32_t> first_pred{0}, preds;
   first_pred.reserve(ops.size() + 1);
+  preds.reserve(ops.size());
   link_devices(ops, first_pred, preds);
   return graph_of(std::move(ops), std::move(first_pred), std::move(preds), key);
 }

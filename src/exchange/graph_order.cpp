@@ -25,6 +25,7 @@ void link_matches(StepGraph& graph) {
   graph.match.assign(graph.size(), -1);
   graph.first_member = {0};
   graph.members.clear();
+  graph.members.reserve(seen.size());
   graph.order.clear();
   for (std::size_t m = 0; m < matches.size(); ++m) {
     for (std::size_t i = matches[m].first; i < matches[m].second; ++i) {
@@ -50,6 +51,7 @@ void put_in_order(StepGraph& graph) {
   for (std::size_t m = 0; m + 1 < graph.first_member.size(); ++m)
     missing.push_back(static_cast<std::uint32_t>(graph.members_of(m).size()));
   std::vector<std::uint32_t>& order = graph.order;
+  order.reserve(n);
   for (std::size_t i = 0; i < n; ++i)
     if (waits[i] == 0) order.push_back(static_cast<std::uint32_t>(i));
   const auto end_of = [&](std::uint32_t op) {

@@ -32,6 +32,7 @@ ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const Gra
   out.ops.reserve(count);
   out.first_pred.reserve(count + 1);
   out.first_pred.push_back(0);
+  out.preds.reserve(graph.preds.size());
   std::vector<std::uint32_t> place(graph.size(), 0);
   for (const std::uint32_t i : graph.order) {
     if (head[i] == i) {
@@ -50,6 +51,7 @@ ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const Gra
     into.hidden_run_ns += unseen_ns[i] < 0 ? 0 : measured.run_ns[i] - unseen_ns[i];
   }
   out.first_member = graph.first_member;
+  out.members.reserve(graph.members.size());
   for (const std::uint32_t member : graph.members) out.members.push_back(place[member]);
   return out;
 }

@@ -157,6 +157,9 @@ struct Timeline {
                      {},
                      {}});
       at = out.end() - 1;
+      // For all rows: what is never filled is never touched, while growing would copy all that is there.
+      at->row_numbers.reserve(grid.row_rank.size());
+      at->values.reserve(grid.row_rank.size() * static_cast<std::size_t>(grid.bins.count));
     }
     at->row_numbers.push_back(row);
     at->values.insert(at->values.end(), values.begin(), values.end());

@@ -2,9 +2,46 @@
 
 #include <zlib.h>
 
+#if defined(CCL_HAVE_ISAL)
+#include <isa-l/igzip_lib.h>
+#endif
+
+#include <cstdint>
 #include <new>
 
 namespace ccl {
+namespace {
+
+/// As zlib writes it.
+Bytes deflated(const Bytes& in) {
+  uLongf size = compressBound(static_cast<uLong>(in.size()));
+  Bytes out(size);
+#if defined(CCL_HAVE_ISAL)
+  static Bytes work(ISAL_DEF_LVL1_DEFAULT);
+  isal_zstream stream;
+  isal_deflate_stateless_init(&stream);
+  stream.level = 1;
+  stream.level_buf = reinterpret_cast<std::uint8_t*>(work.data());
+  stream.level_buf_size = static_cast<std::uint32_t>(work.size());
+  stream.gzip_flag = IGZIP_ZLIB;
+  stream.end_of_stream = 1;
+  stream.next_in = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(in.data()));
+  stream.avail_in = static_cast<std::uint32_t>(in.size());
+  stream.next_out = reinterpret_cast<std::uint8_t*>(out.data());
+  stream.avail_out = static_cast<std::uint32_t>(out.size());
+  if (isal_deflate_stateless(&stream) == COMP_OK) {
+    out.resize(stream.total_out);
+    return out;
+  }
+#endif
+  const int status = compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(in.data()),
+                               static_cast<uLong>(in.size()), Z_BEST_SPEED);
+  if (status != Z_OK) throw std::bad_alloc();  // the only way compress2 fails with a buffer of compressBound
+  out.resize(size);
+  return out;
+}
+
+}  // namespace
 
 Bytes finish_chunk(std::span<const std::byte> rows, std::size_t element_bytes, std::size_t chunk_bytes) {
   Bytes shuffled(chunk_bytes);
@@ -15,14 +52,7 @@ Bytes finish_chunk(std::span<const std::byte> rows, std::size_t element_bytes, s
     const std::byte* from = rows.data() + i;
     for (std::size_t element = 0; element < filled; ++element) to[element] = from[element * element_bytes];
   }
-  uLongf size = compressBound(static_cast<uLong>(chunk_bytes));
-  Bytes out(size);
-  const int status =
-      compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(shuffled.data()),
-                static_cast<uLong>(chunk_bytes), Z_BEST_SPEED);
-  if (status != Z_OK) throw std::bad_alloc();  // the only way compress2 fails with a buffer of compressBound
-  out.resize(size);
-  return out;
+  return deflated(shuffled);
 }
 
 }  // namespace ccl

@@ -3,6 +3,8 @@
 #include <ctime>
 #include <map>
 #include <memory>
+#include <stdexcept>
+#include <utility>
 
 #include "core/process_time.hpp"
 #include "store/collective_tables.hpp"
@@ -94,8 +96,15 @@ void write_events(Output* output, const Results& results, const Comm& comm) {
   if (output != nullptr) output->describe("/events", "every GPU event and what it is for (--events)");
 }
 
-/// Every worker's slices under the same paths in the same order; a worker without rows of one gets an empty slice.
-std::vector<ResultMatrix> agree_on_matrices(const std::vector<ResultMatrix>& mine, const Comm& comm) {
+/// A matrix of which this worker holds no rows, or its own slice.
+struct MatrixSlice {
+  ResultMatrix empty;
+  const ResultMatrix* own = nullptr;
+  const ResultMatrix& get() const { return own == nullptr ? empty : *own; }
+};
+
+/// Every worker's slices under the same paths in the same order.
+std::map<std::string, MatrixSlice> agree_on_matrices(const std::vector<ResultMatrix>& mine, const Comm& comm) {
   ByteWriter heads;
   for (const ResultMatrix& matrix : mine) {
     heads.text(matrix.path);
@@ -104,7 +113,7 @@ std::vector<ResultMatrix> agree_on_matrices(const std::vector<ResultMatrix>& min
     heads.value(matrix.columns_count);
     heads.value(matrix.rows_total);
   }
-  std::map<std::string, ResultMatrix> all;
+  std::map<std::string, MatrixSlice> all;
   for (const Bytes& parcel : comm.gather_all(heads.take()))
     for (ByteReader in(parcel); !in.at_end();) {
       ResultMatrix matrix;
@@ -113,16 +122,12 @@ std::vector<ResultMatrix> agree_on_matrices(const std::vector<ResultMatrix>& min
       matrix.unit = in.text();
       matrix.columns_count = in.value<std::int64_t>();
       matrix.rows_total = in.value<std::int64_t>();
-      all.emplace(matrix.path, matrix);
+      all.try_emplace(matrix.path, MatrixSlice{matrix, nullptr});
     }
-  for (const ResultMatrix& matrix : mine) {
-    ResultMatrix& into = all[matrix.path];
-    into.row_numbers.insert(into.row_numbers.end(), matrix.row_numbers.begin(), matrix.row_numbers.end());
-    into.values.insert(into.values.end(), matrix.values.begin(), matrix.values.end());
-  }
-  std::vector<ResultMatrix> out;
-  for (auto& [path, matrix] : all) out.push_back(std::move(matrix));
-  return out;
+  for (const ResultMatrix& matrix : mine)
+    if (std::exchange(all[matrix.path].own, &matrix) != nullptr)
+      throw std::logic_error("two slices of '" + matrix.path + "' on one worker");
+  return all;
 }
 
 void write_metric(Output& output, const MetricResult& metric, const Results& results) {
@@ -259,9 +264,9 @@ void write_results(const Results& results, const Comm& comm) {
     if (output) output->note("/collectives/instances");
     write_collectives(output.get(), results, comm);
   }
-  for (const ResultMatrix& matrix : agree_on_matrices(results.matrices, comm)) {
-    if (output) output->note(matrix.path);
-    write_matrix(file, matrix, comm);
+  for (const auto& [path, slice] : agree_on_matrices(results.matrices, comm)) {
+    if (output) output->note(path);
+    write_matrix(file, slice.get(), comm);
   }
   if (results.events != nullptr) write_events(output.get(), results, comm);
   const std::vector<WorkerTimings> timings = gather_timings(stage.with(results.timings), comm);

@@ -190,25 +190,32 @@ void write_matrix(OutputFile* file, const ResultMatrix& slice, const Comm& comm,
   const DatasetLayout layout{.path = slice.path, .number_type = CellType::int32, .width = slice.columns_count};
   const auto workers = static_cast<std::int64_t>(comm.num_workers());
   const auto first_row = [&](std::int64_t worker) { return slice.rows_total * worker / workers; };
-  std::vector<ByteWriter> out(static_cast<std::size_t>(workers));
   const auto width = static_cast<std::size_t>(slice.columns_count);
+  const std::int64_t mine = first_row(comm.worker());
+  std::vector<std::int32_t> values(static_cast<std::size_t>(first_row(comm.worker() + 1) - mine) * width, -1);
+  const auto take = [&](std::int64_t row, std::span<const std::int32_t> cells) {
+    std::ranges::copy(cells, values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row - mine) * width));
+  };
+  std::vector<ByteWriter> out(static_cast<std::size_t>(workers));
   for (std::size_t i = 0; i < slice.row_numbers.size(); ++i) {
     const std::int64_t row = slice.row_numbers[i];
+    const std::span<const std::int32_t> cells(slice.values.data() + i * width, width);
     std::int64_t owner = row * workers / std::max<std::int64_t>(slice.rows_total, 1);
     while (first_row(owner + 1) <= row) ++owner;
+    if (owner == comm.worker()) {
+      take(row, cells);
+      continue;
+    }
     ByteWriter& parcel = out[static_cast<std::size_t>(owner)];
     parcel.value(row);
-    parcel.array(std::span<const std::int32_t>(slice.values.data() + i * width, width));
+    parcel.array(cells);
   }
   std::vector<Bytes> parcels;
   for (ByteWriter& parcel : out) parcels.push_back(parcel.take());
-  const std::int64_t mine = first_row(comm.worker());
-  std::vector<std::int32_t> values(static_cast<std::size_t>(first_row(comm.worker() + 1) - mine) * width, -1);
   for (const Bytes& parcel : comm.exchange(std::move(parcels)))
     for (ByteReader in(parcel); !in.at_end();) {
-      const auto row = static_cast<std::size_t>(in.value<std::int64_t>() - mine);
-      const std::vector<std::int32_t> cells = in.array<std::int32_t>();
-      std::copy(cells.begin(), cells.end(), values.begin() + static_cast<std::ptrdiff_t>(row * width));
+      const auto row = in.value<std::int64_t>();
+      take(row, in.array<std::int32_t>());
     }
   write_rows(file, layout, std::as_bytes(std::span<const std::int32_t>(values)), comm, rules);
   together(comm, [&] {
@@ -224,7 +231,8 @@ void write_table(OutputFile& file, const std::string& path, ResultTable table, c
   DatasetLayout layout{.path = path, .columns = table.columns, .rows_count = table.rows_count};
   layout.chunk_rows = chunk_rows(layout, rules);
   file.create(layout);
-  file.write_whole(layout, table.packed);
+  if (layout.chunk_rows == 0) file.write_whole(layout, table.packed);
+  else place(file, layout, finish_chunks(layout, table.packed, 0));
   describe_table(file, path, table);
 }
 

@@ -104,6 +104,17 @@ TEST(Deal, RowsEndInOneOrderOverTheWorkers) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], static_cast<std::int64_t>(i));
 }
 
+TEST(Deal, SamplesGoToOneWorkerOnly) {
+  constexpr std::int64_t own_rows = 64, row_bytes = 8;
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < own_rows; ++i) rows.push_back(i * world().num_workers() + world().worker());
+  const std::int64_t before = world().sent_bytes();
+  deal(rows, world(), std::less<>());
+  const std::int64_t sent = world().sum(world().sent_bytes() - before);
+  // Rows once, samples once, and splitters: nothing grows with workers × samples.
+  EXPECT_LE(sent, world().num_workers() * (3 * own_rows * row_bytes + 256));
+}
+
 TEST(Deal, OneWorkerHasEverything) {
   std::vector<std::int64_t> rows;
   if (world().worker() == world().num_workers() - 1) rows = {3, 1, 2};

@@ -55,6 +55,10 @@ TEST(WriteTable, EveryWayOfWritingGivesTheSameContent) {
     const std::string alone = hash_of("alone", [&](OutputFile* file) {
       if (file != nullptr) write_table(*file, "/a/rows", sample_table(0, rows));
     });
+    const std::string in_chunks = hash_of("chunks", [&](OutputFile* file) {
+      if (file != nullptr) write_table(*file, "/a/rows", sample_table(0, rows), small_chunks);
+    });
+    EXPECT_EQ(in_chunks, alone) << rows;
     for (auto [first, end] : slices_of_mine(rows)) {
       if (first > end) first = end;
       for (const WriteRules& rules : {WriteRules{}, small_chunks, always_together, whole_together}) {
