@@ -127,6 +127,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
                      Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress, Timings& timings,
                      const Communicators& communicators) {
   LocalResults local;
+  local.steps_chosen = !config.input.steps.empty();
   local.first_record.push_back(0);
   ReadOptions options;
   options.window_bytes = config.window_bytes;
@@ -202,7 +203,17 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   return local;
 }
 
+std::vector<std::pair<std::string, std::int64_t>> steps_asked(const Config& config) {
+  std::vector<std::pair<std::string, std::int64_t>> asked;
+  for (const std::int64_t step : config.input.steps) asked.emplace_back("--step " + std::to_string(step), step);
+  for (const auto& [option, edge] : {std::pair("--start ", &config.window_start), {"--end ", &config.window_end}})
+    if (edge->starts_with("step:")) asked.emplace_back(option + *edge, std::stoll(edge->substr(5)));
+  return asked;
+}
+
 void refuse_absent_steps(const LocalResults& local, const Config& config, const Comm& comm) {
+  const auto asked = steps_asked(config);
+  if (asked.empty()) return;
   ByteWriter mine;
   mine.array(std::vector<std::int64_t>(local.steps_seen.begin(), local.steps_seen.end()));
   std::set<std::int64_t> seen;
@@ -210,12 +221,12 @@ void refuse_absent_steps(const LocalResults& local, const Config& config, const 
     const std::vector<std::int64_t> steps = ByteReader(part).array<std::int64_t>();
     seen.insert(steps.begin(), steps.end());
   }
-  for (const std::int64_t step : config.input.steps) {
+  for (const auto& [option, step] : asked) {
     if (seen.count(step) != 0) continue;
     const std::string present = seen.empty()
                                     ? "no trace has steps"
                                     : fmt::format("{} steps, {} to {}", seen.size(), *seen.begin(), *seen.rbegin());
-    throw FatalError(ExitCode::bad_request, fmt::format("--step {} is in no trace ({})", step, present));
+    throw FatalError(ExitCode::bad_request, fmt::format("{} is in no trace ({})", option, present));
   }
 }
 
@@ -265,7 +276,7 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
       key.step_shift = entry.step_shift;
       const std::span<CollectiveRecord> own(local.records.data() + local.first_record[trace],
                                             local.first_record[trace + 1] - local.first_record[trace]);
-      settle_records(own, row, entry, groups, !local.steps_seen.empty());
+      settle_records(own, row, entry, groups, local.steps_chosen);
       if (!local.events.empty()) settle_events(local.events[trace], row, entry.step_shift, kept);
       if (kept != local.first_record[trace])
         std::copy(own.begin(), own.end(), local.records.begin() + static_cast<std::ptrdiff_t>(kept));

@@ -34,7 +34,8 @@ struct LocalResults {
   std::vector<std::vector<ProcessGroup>> groups;    // by local trace number
   std::vector<Interval> windows;                    // by local trace number; of --start and --end, for the timeline
   std::vector<std::vector<EventRow>> events;        // by local trace number; only for --events and --timeline-json
-  std::set<std::int64_t> steps_seen;                // step numbers of all traces; filled only under --step
+  std::set<std::int64_t> steps_seen;                // step numbers of all traces; filled only if steps are asked for
+  bool steps_chosen = false;                        // by --step
   std::int64_t snapshots_count = 0;  // memory snapshots that were read
   bool ended_early = false;
 };
@@ -52,7 +53,10 @@ bool keeps_events(const Config& config);
 /// Whether collectives are matched across ranks: a metric asks for it, or the timeline does.
 bool wants_matching(const Metrics& metrics, const Config& config);
 
-/// A step that --step names and no trace has is a bad request. Collective.
+/// Steps that --step, --start and --end name, each as it was written and its number.
+std::vector<std::pair<std::string, std::int64_t>> steps_asked(const Config& config);
+
+/// A step that is asked for and no trace has is a bad request. Collective.
 void refuse_absent_steps(const LocalResults& local, const Config& config, const Comm& comm);
 
 /// Rank-local groups of the accepted traces, for agree_on_groups. A group that carries no collective of a trace does

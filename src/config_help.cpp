@@ -22,8 +22,8 @@ constexpr const char* closing =
     "  ccl-analyze --job job.yaml --output-json            a job file; JSON on stdout\n"
     "\nOptions that take several values are repeated or separated by commas.\n"
     "stdout carries the result, stderr everything else.\n"
-    "Exit codes: 0 done, 1 failure (no output file), 2 bad request, 3 --strict and input was lost,\n"
-    "            4 ended early (output is partial)\n";
+    "Exit codes: 0 done, 1 failure (no output file, or stdout could not be written), 2 bad request,\n"
+    "            3 --strict and input was lost, 4 ended early (output is partial)\n";
 
 std::string padded(std::string text, std::size_t width) {
   if (text.size() + 1 < width) text.resize(width, ' ');

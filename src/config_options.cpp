@@ -256,7 +256,7 @@ std::vector<Option> output_options() {
   };
   merge.get = [](const Config& c) { return Texts{std::to_string(c.timeline_export.merge_below_ns)}; };
   return {text_option(as_path(described("-o,--output", "output.hdf5", "FILE",
-                                        "the HDF5 file; default ccl-analyze.h5, replaced without asking")),
+                                        "the HDF5 file; default ccl-analyze.h5, an older result is replaced")),
                       [](Config& c) -> auto& { return c.output.hdf5; }),
           text_option(as_path(described("--report-dir", "output.report_dir", "DIR",
                                         "also write a text report there, its name made of time, model and mesh")),

@@ -1,6 +1,7 @@
 // ccl-analyze: what was asked, MPI start and end, exit code. The only file that prints.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -24,6 +25,8 @@
 #include "progress_line.hpp"
 #include "run.hpp"
 #include "same_build.hpp"
+#include "standard_output.hpp"
+#include "store/replaced_files.hpp"
 #include "store/results.hpp"
 #include "store/unfinished_file.hpp"
 
@@ -71,19 +74,19 @@ void print(std::FILE* to, const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), to);
   std::fflush(to);
 }
-void print_line(std::FILE* to, const std::string& text) {
-  if (!text.empty()) print(to, text.back() == '\n' ? printable(text) : printable(text) + "\n");
+std::string as_lines(const std::string& text) {
+  return text.empty() || text.back() == '\n' ? printable(text) : printable(text) + "\n";
 }
-void complain(const std::string& message) { print_line(stderr, "ccl-analyze: " + message); }
+void complain(const std::string& message) { print(stderr, as_lines("ccl-analyze: " + message)); }
 
 /// Everything that needs neither MPI nor a trace.
 void answer(const Request& request) {
   switch (request.action) {
-    case Action::help: return print(stdout, help_text());
-    case Action::version: return print(stdout, "ccl-analyze " CCL_VERSION "\n");
-    case Action::list_metrics: return print(stdout, metric_list_text());
-    case Action::dump_config: return print(stdout, job_text(request.config));
-    case Action::content_hash: return print(stdout, content_hash(request.hash_file) + "\n");
+    case Action::help: return write_to_stdout(help_text());
+    case Action::version: return write_to_stdout("ccl-analyze " CCL_VERSION "\n");
+    case Action::list_metrics: return write_to_stdout(metric_list_text());
+    case Action::dump_config: return write_to_stdout(job_text(request.config));
+    case Action::content_hash: return write_to_stdout(content_hash(request.hash_file) + "\n");
     case Action::analyze: break;
   }
 }
@@ -106,7 +109,7 @@ ExitCode analyze_once(const Config& config, const Comm& comm, std::string& text)
     throw;
   }
   text = outcome.text;
-  if (comm.is_first()) print_line(stderr, outcome.notes);
+  if (comm.is_first()) print(stderr, as_lines(outcome.notes));
   return outcome.exit_code;
 }
 
@@ -116,9 +119,13 @@ ExitCode analyze_each(const Config& config, const Comm& comm) {
   Config any = config;
   any.input.iterations.clear();  // each run has its own
   const std::vector<std::string> runs = discover(any, comm, ignored).runs;
+  const std::vector<Config> configs = one_config_per_run(config, runs);
+  together(comm, [&] {
+    if (comm.is_first()) std::for_each(configs.begin(), configs.end(), check_replaced_files);
+  });
   ExitCode worst = ExitCode::done;
   std::string all;
-  for (const Config& one : one_config_per_run(config, runs)) {
+  for (const Config& one : configs) {
     ExitCode code = ExitCode::done;
     std::string text;
     try {
@@ -134,7 +141,7 @@ ExitCode analyze_each(const Config& config, const Comm& comm) {
       break;
     }
   }
-  if (comm.is_first()) print_line(stdout, config.output.json ? "[" + all + "]" : all);
+  if (comm.is_first()) write_to_stdout(as_lines(config.output.json ? "[" + all + "]" : all));
   return worst;
 }
 
@@ -143,11 +150,12 @@ ExitCode analyze(const Config& config, const Comm& comm) {
     if (!comm.is_first()) return;
     check_window(config);
     check_output_place(config);
+    if (!config.input.each_run) check_replaced_files(config);
   });
   if (config.input.each_run) return analyze_each(config, comm);
   std::string text;
   const ExitCode code = analyze_once(config, comm, text);
-  if (comm.is_first()) print_line(stdout, text);
+  if (comm.is_first()) write_to_stdout(as_lines(text));
   return code;
 }
 
@@ -191,10 +199,7 @@ void keep_freed_memory() {
 #endif
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  keep_freed_memory();
+int run_program(int argc, char** argv) {
   const Launch launch = inspect_launch([](const char* name) -> const char* { return std::getenv(name); });
   const std::vector<std::string> args(argv + 1, argv + argc);
   Request request;
@@ -233,4 +238,11 @@ int main(int argc, char** argv) {
     complain(error.what());
     return exit_status(ExitCode::runtime_failure);
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  keep_freed_memory();
+  return exit_status_after_output(run_program(argc, argv), complain);
 }

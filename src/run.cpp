@@ -1,6 +1,7 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "analyze.hpp"
 #include "exchange/communicators.hpp"
@@ -44,6 +45,16 @@ void refuse_nothing(const Config& config, const Problems& mine, const Comm& comm
                                               ") see --rank-regex if only file names tell the ranks");
 }
 
+/// Nothing was read before the end was asked for: an older result says more than an empty one.
+void keep_older_result(const Config& config, const Comm& comm) {
+  together(comm, [&] {
+    std::error_code error;
+    if (comm.is_first() && std::filesystem::file_size(config.output.hdf5, error) > 0 && !error)
+      throw FatalError(ExitCode::ended_early,
+                       "ended early (no trace had been read yet) " + config.output.hdf5 + " is left as it was");
+  });
+}
+
 }  // namespace
 
 Outcome run(const Config& config, const Comm& comm, Progress& progress) {
@@ -77,8 +88,10 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   const Ranks ranks = agree_on_ranks(local.facts, input, config, comm, problems);
   const bool ended_early = comm.max(local.ended_early ? 1 : 0) == 1;
   const bool snapshots = comm.max(local.snapshots_count) > 0;
-  if (ranks.entries.empty() && !snapshots && !ended_early) refuse_nothing(config, problems, comm);
-  if (!config.input.steps.empty() && !ended_early) refuse_absent_steps(local, config, comm);
+  const bool nothing = ranks.entries.empty() && !snapshots;
+  if (nothing && !ended_early) refuse_nothing(config, problems, comm);
+  if (nothing) keep_older_result(config, comm);
+  if (!ended_early) refuse_absent_steps(local, config, comm);
   const Groups groups =
       agree_on_groups(local_groups(local, ranks, comm), ranks, input.workload.mesh, comm, problems);
   settle(local, ranks, groups, comm, metrics);
@@ -96,10 +109,11 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
 
   stopwatch.start("graph");
   stopwatch.current().sent_bytes = close_graphs(local, matched, closing, comm, metrics, problems);
+  bool timeline_lacks = false;
   if (!config.timeline_export.file.empty()) {
     stopwatch.start("timeline");
-    write_timeline({config, input.workload, ranks, groups, matched.clock, local.events, local.windows, local.records,
-                    matched.verdicts, strings}, comm);
+    timeline_lacks = !write_timeline({config, input.workload, ranks, groups, matched.clock, local.events, local.windows,
+                                      local.records, matched.verdicts, strings, ended_early}, comm);
   }
 
   stopwatch.start("merge");
@@ -114,7 +128,9 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   stopwatch.start("write");
   write_results(results, comm);
   stopwatch.stop();
-  return outcome(results, comm);
+  Outcome said = outcome(results, comm);
+  if (timeline_lacks && comm.is_first()) said.notes += "no timeline was written: no rank of it had been read yet\n";
+  return said;
 }
 
 }  // namespace ccl

@@ -67,10 +67,9 @@ void run_some(std::vector<Metric*>& left, const RankTrace& trace, const LocalCon
 void TraceUse::take(RankTrace& trace, std::int32_t file) const {
   trace.file = file;
   give_back_freed(trace);
-  if (!config.input.steps.empty()) {
+  if (!steps_asked(config).empty())
     for (const Step& step : trace.steps) local.steps_seen.insert(step.number);
-    select_steps(trace, config.input.steps);
-  }
+  if (!config.input.steps.empty()) select_steps(trace, config.input.steps);
   assign_dimensions(trace, input.workload.mesh);
   TraceViews views(trace, any_trace.classifier);
   LocalContext context = any_trace;

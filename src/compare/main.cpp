@@ -8,6 +8,8 @@
 #include "compare/show.hpp"
 #include "config_values.hpp"
 #include "progress_line.hpp"
+#include "standard_output.hpp"
+#include "store/replaced_files.hpp"
 
 namespace {
 
@@ -35,7 +37,10 @@ constexpr const char* usage =
     "  ccl-compare baseline.h5 nightly.h5 --fail-if 'iter_time>+3%' --fail-if 'mfu<-2%'   # a gate in a pipeline\n"
     "  ccl-compare nccl-2.19.h5 nccl-2.21.h5 nccl-2.23.h5 --metric communication,bandwidth -o nccl.h5\n";
 
-void print(std::FILE* to, const std::string& text) { std::fwrite(text.data(), 1, text.size(), to); }
+void complain(const std::string& message) {
+  const std::string line = printable("ccl-compare: " + message) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
 
 struct Asked {
   bool help = false, version = false;
@@ -84,6 +89,7 @@ void refuse_unknown_metrics(const CompareRequest& request) {
 int compare(const CompareRequest& request) {
   if (request.files.size() < 2) throw bad_request("nothing to compare", "name two or more result files", "See --help.");
   refuse_unknown_metrics(request);
+  check_replaced_comparison(request.hdf5, request.files);
   std::deque<StoredRun> runs;
   CompareResults results;
   for (const std::string& file : request.files) results.descriptions.push_back(describe(runs.emplace_back(file)));
@@ -105,27 +111,29 @@ int compare(const CompareRequest& request) {
     }
   }
   if (!request.hdf5.empty()) write_comparison(request.hdf5, results);
-  print(stdout, request.json ? comparison_json(results) : printable(comparison_page(request, results)));
+  write_to_stdout(request.json ? comparison_json(results) : printable(comparison_page(request, results)));
   return broken ? bound_broken : 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   try {
     const Asked asked = read_request(argc, argv);
     if (asked.help)
-      print(stdout, usage);
+      write_to_stdout(usage);
     else if (asked.version)
-      print(stdout, "ccl-compare " CCL_VERSION "\n");
+      write_to_stdout("ccl-compare " CCL_VERSION "\n");
     else
       return compare(asked.request);
     return 0;
   } catch (const FatalError& error) {
-    print(stderr, printable("ccl-compare: " + std::string(error.what())) + "\n");
+    complain(error.what());
     return static_cast<int>(error.exit_code());
   } catch (const std::exception& error) {
-    print(stderr, printable("ccl-compare: internal error (" + std::string(error.what()) + ") please report it") + "\n");
+    complain("internal error (" + std::string(error.what()) + ") please report it");
     return static_cast<int>(ExitCode::runtime_failure);
   }
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return exit_status_after_output(run_program(argc, argv), complain); }

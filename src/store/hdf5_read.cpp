@@ -34,6 +34,8 @@ std::vector<std::int64_t> shape_of(hid_t dataset) {
 
 AttributeValue value_of(hid_t attribute) {
   const Handle type(H5Aget_type(attribute), H5Tclose);
+  const Handle space(H5Aget_space(attribute), H5Sclose);
+  if (H5Sget_simple_extent_npoints(space) != 1) return std::string();  // not one of ours
   if (H5Tget_class(type) == H5T_INTEGER) {
     std::int64_t value = 0;
     H5Aread(attribute, H5T_NATIVE_INT64, &value);

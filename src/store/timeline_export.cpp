@@ -56,6 +56,29 @@ GzipPiece piece_of(const std::string& text, bool packed) {
   return packed ? gzip_piece(text) : GzipPiece{text, 0, static_cast<std::int64_t>(text.size())};
 }
 
+bool any_event_shown(const TimelineInput& input, const std::vector<bool>& shown, const Comm& comm) {
+  bool any = false;
+  for (std::size_t trace = 0; trace < input.events.size() && !any; ++trace)
+    any = std::any_of(input.events[trace].begin(), input.events[trace].end(), [&](const EventRow& row) {
+      return shown[static_cast<std::size_t>(row.rank_row)] && in_window(input.config, input.windows[trace], row);
+    });
+  return comm.max(any ? 1 : 0) == 1;
+}
+
+/// Why there is nothing to show, and the option that leaves it out; empty if there is something. Collective.
+std::string nothing_to_show(const TimelineInput& input, const std::vector<bool>& shown, const Comm& comm) {
+  const Config& config = input.config;
+  if (std::find(shown.begin(), shown.end(), true) == shown.end())
+    return config.timeline_export.ranks.empty() ? "rank to show (every model replica lacks a rank) see --incomplete-groups"
+                                                : "rank to show (no trace of the ranks asked for) see --timeline-ranks";
+  const bool whole = config.window_start.empty() && config.window_end.empty();
+  if (whole || any_event_shown(input, shown, comm)) return "";
+  std::string window;
+  if (!config.window_start.empty()) window += " --start " + config.window_start;
+  if (!config.window_end.empty()) window += " --end " + config.window_end;
+  return "event to show (none of a shown rank is within" + window + ")";
+}
+
 Bytes pack(const std::map<std::int32_t, GzipPiece>& pieces) {
   ByteWriter out;
   for (const auto& [row, piece] : pieces) {
@@ -68,6 +91,11 @@ Bytes pack(const std::map<std::int32_t, GzipPiece>& pieces) {
 }
 
 }  // namespace
+
+bool in_window(const Config& config, Interval window, const EventRow& row) {
+  const bool asked = row.step != outside_step || config.input.steps.empty();
+  return asked && row.end_ns() > window.start_ns && row.start_ns < window.end_ns;
+}
 
 std::vector<bool> shown_ranks(const Ranks& ranks, const ModelGroups& groups, const TimelineExportConfig& config) {
   std::vector<bool> shown;
@@ -82,15 +110,14 @@ std::vector<bool> shown_ranks(const Ranks& ranks, const ModelGroups& groups, con
   return shown;
 }
 
-void write_timeline(const TimelineInput& input, const Comm& comm) {
+bool write_timeline(const TimelineInput& input, const Comm& comm) {
   const TimelineExportConfig& config = input.config.timeline_export;
   const ModelGroups groups = model_groups(input.ranks, input.groups, input.workload);
   const std::vector<bool> shown = shown_ranks(input.ranks, groups, config);
-  if (std::find(shown.begin(), shown.end(), true) == shown.end())
-    throw FatalError(ExitCode::bad_request,
-                     "--timeline-json has no rank to show (" +
-                         std::string(config.ranks.empty() ? "every model replica lacks a rank) see --incomplete-groups"
-                                                          : "no trace of the ranks asked for) see --timeline-ranks"));
+  if (const std::string nothing = nothing_to_show(input, shown, comm); !nothing.empty()) {
+    if (input.ended_early) return false;
+    throw FatalError(ExitCode::bad_request, "--timeline-json has no " + nothing);
+  }
   const std::vector<std::int64_t> origin_ns = origins(input, shown);
   const bool packed = config.file.ends_with(".gz");
   std::map<std::int32_t, GzipPiece> mine;
@@ -128,6 +155,7 @@ void write_timeline(const TimelineInput& input, const Comm& comm) {
       for (const GzipPiece& piece : pieces) text += piece.bytes;
     write_text_file("timeline", config.file, text);
   });
+  return true;
 }
 
 }  // namespace ccl

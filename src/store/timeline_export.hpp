@@ -4,6 +4,7 @@
 // arrived last. Every worker writes the text of its ranks; worker 0 joins them in the order of /ranks.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/comm.hpp"
@@ -17,6 +18,9 @@
 
 namespace ccl {
 
+/// How every timeline of ours begins.
+inline constexpr std::string_view timeline_begin = R"({"displayTimeUnit":"ms","otherData":{"program": "ccl-analyze")";
+
 struct TimelineInput {
   const Config& config;
   const Workload& workload;
@@ -28,14 +32,18 @@ struct TimelineInput {
   const std::vector<CollectiveRecord>& records;      // of this worker
   const std::vector<RecordVerdict>& verdicts;        // parallel to records
   const StringTable& strings;
+  bool ended_early = false;  // then a timeline without anything to show is none, and no bad request
 };
 
-/// Collective. Throws FatalError(bad_request) if no rank is left to show, (runtime_failure) if the file cannot be
-/// written; then none is left behind. Cost: the compressed text of all ranks on worker 0.
-void write_timeline(const TimelineInput& input, const Comm& comm);
+/// Collective. Throws FatalError(bad_request) if no rank or no event is left to show, (runtime_failure) if the file cannot
+/// be written; then none is left behind. False: not written, since the run ended early and there is nothing to show. Cost: the compressed text of all ranks on worker 0.
+bool write_timeline(const TimelineInput& input, const Comm& comm);
 
 /// Which rows of /ranks are shown: chosen by --timeline-ranks, and of whole model replicas unless told otherwise.
 std::vector<bool> shown_ranks(const Ranks& ranks, const ModelGroups& groups, const TimelineExportConfig& config);
+
+/// Whether an event of a trace is shown: --step, and the window of --start and --end in that trace.
+bool in_window(const Config& config, Interval window, const EventRow& row);
 
 /// The events of one trace as JSON objects, each followed by a comma and a line end. origin_ns: what time 0 is on the
 /// corrected clock, by row of /ranks. shown: as above.

@@ -74,10 +74,7 @@ class RankText {
   }
 
  private:
-  bool in_window(const EventRow& row) const {
-    const bool asked = row.step != outside_step || input_.config.input.steps.empty();
-    return asked && row.end_ns() > window_.start_ns && row.start_ns < window_.end_ns;
-  }
+  bool in_window(const EventRow& row) const { return ccl::in_window(input_.config, window_, row); }
 
   std::int64_t shown_ns(std::int64_t trace_ns) const {
     const std::int64_t at = entry_.host_index < 0 ? trace_ns : input_.clock.corrected(entry_.host_index, trace_ns);

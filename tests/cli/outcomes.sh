@@ -37,6 +37,14 @@ expect "no other metric" silent_about out 'iter_time|straggler'
 run 2 set/profile_traces -o absent.h5 --step 99
 expect "a step of no trace is named, with those there are" says err '^ccl-analyze: --step 99 is in no trace \(.* steps, '
 expect "and no file is left" [ ! -e absent.h5 ]
+run 2 set/profile_traces -o absent.h5 --timeline-json absent.json --start step:99 --end step:99
+expect "so is one of a window" says err '^ccl-analyze: --start step:99 is in no trace \(.* steps, '
+run 2 set/profile_traces -o absent.h5 --metric stage_overlap --end step:99
+expect "so is one of its end" says err '^ccl-analyze: --end step:99 is in no trace \(.* steps, '
+run 2 set/profile_traces -o absent.h5 --timeline-json absent.json --start 999999999999999
+expect "a window without an event is told of" says err \
+  '^ccl-analyze: --timeline-json has no event to show \(none of a shown rank is within --start 999999999999999\)$'
+expect "and no file is left" [ -z "$(find . -name 'absent*')" ]
 
 printf 'input: set/profile_traces\nmetrics: [iter_time]\noutput: {hdf5: job.h5}\n' >job.yaml
 run 0 --job job.yaml
@@ -66,6 +74,16 @@ run 0 cut -o cut.h5
 run 4 set/profile_traces --time-limit 0.000001s -o late.h5
 expect "ended early is said" says out 'ENDED EARLY'
 expect "ended early leaves a file" [ -f late.h5 ]
+expect "the traces were there" says out '^ranks +none: no trace had been read yet$'
+cp a.h5 kept.h5
+run 4 set/profile_traces --time-limit 0.000001s -o kept.h5 --timeline-json kept.json
+expect "with nothing read an older result stays" cmp -s a.h5 kept.h5
+expect "which is said" says err '^ccl-analyze: ended early \(no trace had been read yet\) kept\.h5 is left as it was$'
+expect "in one line" [ "$(grep -c '^ccl-analyze: ' err)" = 1 ]
+expect "without a page" [ ! -s out ]
+run 4 set/profile_traces --time-limit 0.000001s -o first.h5 --timeline-json kept.json
+expect "nor a timeline of nothing" says err '^no timeline was written: '
+expect "nor its file" [ ! -e kept.json ]
 
 run 2 runs -o runs.h5
 expect "several runs are listed" says err 'first, second'
