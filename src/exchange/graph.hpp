@@ -1,6 +1,6 @@
 // The dependency graph of one training step over all its ranks. In: the GPU events of each rank's steps (its chain),
 // kept since parsing, with matched collectives. Out: one StepGraph per step at the worker that owns the step.
-// Moves: 104 bytes per GPU event in a step to the step's owner. Memory: about 12 bytes per event of all own ranks since parsing;
+// Moves: 72 bytes per GPU event in a step to the step's owner. Memory: about 12 bytes per event of all own ranks since parsing;
 // beyond that one step per worker at a time, per event of it 144 bytes on its way and about 150 in the graph.
 // Replay, ideal times and path are in graph_replay.hpp, graph_ideal.hpp and graph_path.hpp.
 #pragma once
