@@ -68,7 +68,7 @@ class ByteSource {
 /// The memory behind the windows, kept from file to file.
 struct SourceMemory {
   WindowMemory windows[2];
-  std::vector<char> compressed;
+  std::vector<char> compressed, inflated;
 };
 
 /// Text that a gzip file may always hold, whatever its size: a file made to exhaust costs no more than this.
