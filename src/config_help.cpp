@@ -20,7 +20,7 @@ constexpr const char* closing =
     "  ccl-analyze traces/ --iteration 10 --step 3,4       part of a run\n"
     "  ccl-analyze traces/ --metric comm_comp_overlap      one metric, long form\n"
     "  ccl-analyze --job job.yaml --output-json            a job file; JSON on stdout\n"
-    "\nOptions that take several values are repeated or separated by commas.\n"
+    "\nOptions with ... are repeated, or (all but --trace and --settings) their values separated by commas.\n"
     "stdout carries the result, stderr everything else.\n"
     "Exit codes: 0 done, 1 failure (no output file, or stdout could not be written), 2 bad request,\n"
     "            3 --strict and input was lost, 4 ended early (output is partial)\n";

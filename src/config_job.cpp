@@ -6,6 +6,7 @@
 #include <set>
 
 #include "config_values.hpp"
+#include "core/file_trouble.hpp"
 
 namespace ccl {
 namespace {
@@ -82,8 +83,7 @@ struct JobReader {
 }  // namespace
 
 void read_job(const std::string& path, Request& request) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) throw bad_request("job file " + path, "no such file");
+  if (const std::string trouble = file_trouble(path); !trouble.empty()) throw bad_request("job file " + path, trouble);
   YAML::Node root;
   try {
     root = YAML::LoadFile(path);

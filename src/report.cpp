@@ -34,6 +34,16 @@ std::string warnings_line(const Problems& problems) {
   return codes.empty() ? "" : "warnings: " + codes + " (details in /warnings)\n";
 }
 
+/// Files of formats that are not read, and what to do with them.
+std::string not_read_lines(const Problems& problems) {
+  std::string lines;
+  std::size_t named = 0;
+  for (const Problem& row : problems.rows())
+    if (row.code == Code::unknown_format && ++named <= most_files_named)
+      lines += "not read: " + row.file + ": " + row.detail + "\n";
+  return named > most_files_named ? lines + fmt::format("not read: and {} more\n", named - most_files_named) : lines;
+}
+
 /// Every worker went through the same stages: sums over them, the slowest, and how uneven their CPU time is.
 std::string timings_text(const Timings& timings, const std::vector<TraceFile>& files, const Comm& comm) {
   std::string text = "stage      wall s  cpu s mean    max  max/mean      read MB        items   sent bytes  peak MB\n";
@@ -104,6 +114,7 @@ Outcome outcome(const Results& results, const Comm& comm) {
                                                : summary_page(results);
   out.notes = warnings_line(results.problems);
   for (const std::string& line : loss_lines(results, most_files_named)) out.notes += "lost: " + line + "\n";
+  out.notes += not_read_lines(results.problems);
   out.notes += timings;
   if (results.partial) out.notes += "ended early: the results cover the files read so far\n";
   if (!output.quiet)

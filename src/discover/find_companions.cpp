@@ -7,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "core/file_trouble.hpp"
 #include "discover/bench_file.hpp"
 #include "discover/card.hpp"
 #include "discover/companion.hpp"
@@ -112,7 +113,9 @@ void warn(Problems& problems, Code code, const std::string& file, const std::str
 
 std::string read_named(const std::string& path, const char* option) {
   std::optional<std::string> text = read_small_file(path);
-  if (!text) throw FatalError(ExitCode::bad_request, std::string(option) + " " + path + " cannot be read");
+  if (!text)
+    throw FatalError(ExitCode::bad_request,
+                     std::string(option) + " " + path + " cannot be read (" + file_trouble(path) + ")");
   return *text;
 }
 

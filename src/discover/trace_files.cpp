@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/file_trouble.hpp"
 #include "discover/find_companions.hpp"
 #include "discover/gate_log.hpp"
 #include "discover/host_map.hpp"
@@ -40,10 +41,21 @@ bool is_packed(const std::string& what) {
   return what == "tar archive" || what == "zip archive" || what == "zstd file";
 }
 
+/// The same file as it is called when it is unpacked.
+std::string_view unpacked_name(std::string_view shown) {
+  if (shown.ends_with(".zst")) shown.remove_suffix(4);
+  return shown;
+}
+
+std::string unpacking(const std::string& what) {
+  return what == "zstd file" ? "unpack it with unzstd" : what == "zip archive" ? "unpack it with unzip" : "unpack it with tar -xf";
+}
+
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// "iteration_10/rank3.json.gz" -> "iteration_#/rank#.json": equal for the traces of one run.
 std::string without_digits(std::string_view shown) {
+  shown = unpacked_name(shown);
   if (shown.ends_with(".gz")) shown.remove_suffix(3);
   std::string out;
   for (const char c : shown) {
@@ -77,7 +89,7 @@ class Sieve {
       }
       const Sniffed found = sniff(file.path);
       if (!found.readable)
-        problems_.add(problem(Code::unreadable_file, file.shown, "it cannot be opened"));
+        note_unreadable(file);
       else if (found.format == TraceFormat::unknown)
         note_unknown(file, found, strangers);
       else if (!can_read_(found.format))
@@ -129,9 +141,8 @@ class Sieve {
 
   bool saw_report() const { return others_.count("Nsight Systems report") > 0; }
   bool saw_execution_trace() const { return unread_.contains("execution trace"); }
-  bool saw_packed() const {
-    return std::any_of(others_.begin(), others_.end(), [](const auto& kind) { return is_packed(kind.first); });
-  }
+  /// The first archive and what to do with it; empty if there is none.
+  const std::string& packed() const { return packed_; }
 
  private:
   Candidate candidate(const FoundFile& file, const Sniffed& found, const std::string& lead) {
@@ -153,8 +164,14 @@ class Sieve {
     return c;
   }
 
+  void note_unreadable(const FoundFile& file) {
+    const std::string why = file_trouble(file.path);
+    problems_.add(problem(Code::unreadable_file, file.shown, why.empty() ? "it cannot be opened" : why));
+  }
+
   void note_unknown(const FoundFile& file, const Sniffed& found, std::vector<std::pair<FoundFile, Sniffed>>& strangers) {
     ++others_[found.what];
+    if (is_packed(found.what) && packed_.empty()) packed_ = file.shown + ": " + unpacking(found.what);
     // Read as companions.
     if (found.what == "serving benchmark result" || is_gate_log_name(file_name(file.shown))) return;
     if (found.what == "Nsight Systems report") {
@@ -179,16 +196,18 @@ class Sieve {
     for (const auto& [file, found] : strangers) {
       const NameFacts name = read_name(lead, file.shown, rank_regex_);
       const bool other_kind = found.what == "other JSON" || found.what == "other pickle" || is_packed(found.what);
-      const bool lost = has_trace_like_name(file.shown) &&
+      const bool packed = is_packed(found.what), has_rank = ranks.contains({name.iteration, name.replica, name.rank});
+      const bool lost = has_trace_like_name(unpacked_name(file.shown)) && !(packed && has_rank) &&
                         (contains(file.shown, ".pt.trace.json") || names.contains(without_digits(file.shown)) ||
-                         (!other_kind && name.rank >= 0 && !ranks.contains({name.iteration, name.replica, name.rank})));
+                         (!other_kind && name.rank >= 0 && !has_rank));
       if (lost) {
-        Problem p = problem(Code::json_invalid, file.shown, "named like a trace, but it is: " + found.what);
+        Problem p = problem(Code::json_invalid, file.shown, "named like a trace, but it is: " + found.what +
+                                                          (packed ? ", " + unpacking(found.what) : ""));
         p.iteration = name.iteration;
         p.rank = name.rank;
         problems_.add(std::move(p));
-      } else if (is_packed(found.what)) {
-        problems_.add(problem(Code::unknown_format, file.shown, found.what + ": unpack it first"));
+      } else if (packed) {
+        problems_.add(problem(Code::unknown_format, file.shown, found.what + ": " + unpacking(found.what)));
       } else if (found.what != "other JSON" || contains(file_name(file.shown), "trace")) {
         problems_.add(problem(Code::unknown_format, file.shown, found.what));
       }
@@ -208,6 +227,7 @@ class Sieve {
   std::optional<std::regex> rank_regex_;
   std::set<std::string> paths_;
   std::map<std::string, std::int64_t> others_;
+  std::string packed_;
   std::map<std::string, std::pair<std::string, std::int64_t>> unread_;  // what -> first file, how many
   std::map<std::int64_t, std::int64_t> world_sizes_;
 };
@@ -218,15 +238,37 @@ std::string folders_text(const std::vector<std::string>& folders) {
   return text;
 }
 
-[[noreturn]] void fail_without_traces(const Config& config, const FileTree& tree, const Sieve& sieve) {
-  std::string message = "no usable trace in " + folders_text(config.input.folders);
-  if (tree.files.empty())
-    message += " (there is no file)";
-  else
-    message += " (found " + sieve.others() + ")";
-  message += sieve.saw_report()   ? " export reports with: nsys export --type=sqlite --include-blobs=true "
+/// "sub: Permission denied, and 2 more": what was there and could not be read.
+std::string unreadable_text(const Problems& problems, const std::string& root) {
+  std::string text;
+  for (const Problem& row : problems.rows())
+    if (row.code == Code::unreadable_file && text.empty())
+      text = (row.file == "." ? root : row.file) + ": " + row.detail;
+  const std::int64_t count = problems.count(Code::unreadable_file);
+  return count > 1 ? text + ", and " + std::to_string(count - 1) + " more" : text;
+}
+
+/// For a file that is no trace but is read by an option; else empty.
+std::string option_for(const std::vector<std::string>& named) {
+  const std::string& name = named.front();
+  if (named.size() > 1) return "";
+  if (name.ends_with(".yaml") || name.ends_with(".yml"))
+    return " A job file is given as --job " + name + ", a workload card as --card " + name;
+  return name.ends_with(".toml") ? " A training configuration is given as --config " + name : "";
+}
+
+[[noreturn]] void fail_without_traces(const Config& config, const FileTree& tree, const Sieve& sieve,
+                                      const Problems& problems) {
+  std::string found = sieve.others(), unreadable = unreadable_text(problems, tree.root);
+  if (!found.empty()) found = "found " + found + (unreadable.empty() ? "" : "; ");
+  std::string message = "no usable trace in " + folders_text(config.input.folders) + " (" +
+                        (tree.files.empty() && unreadable.empty() ? "there is no file" : found + unreadable) + ")";
+  if (found.empty() && !unreadable.empty()) throw FatalError(ExitCode::bad_request, message);
+  const std::string option = option_for(config.input.folders);
+  message += !option.empty()      ? option
+             : sieve.saw_report()   ? " export reports with: nsys export --type=sqlite --include-blobs=true "
                                          "--include-json=true FILE, or add --nsys-export"
-             : sieve.saw_packed() ? " unpack archives first"
+             : !sieve.packed().empty() ? " " + sieve.packed()
              : sieve.saw_execution_trace()
                  ? " execution traces hold no times: give the folder with the Kineto traces of the same run"
                  : " give the folder that holds the profiler's .json or .json.gz files";
@@ -250,7 +292,7 @@ Input find_input(const Config& config, const CanRead& can_read, Problems& proble
     if (export_reports(tree, problems)) tree = walk(config.input.folders, again);
   }
   std::vector<Candidate> candidates = sieve.sift(tree);
-  if (candidates.empty()) fail_without_traces(config, tree, sieve);
+  if (candidates.empty()) fail_without_traces(config, tree, sieve, problems);
   Input input;
   input.root = tree.root;
   number_folders_as_iterations(candidates, config.input.folders);
@@ -260,7 +302,9 @@ Input find_input(const Config& config, const CanRead& can_read, Problems& proble
   input.workload = find_workload(tree, input.run, config.input, world, problems);
   if (!config.input.host_map.empty()) {
     const std::optional<std::string> text = read_small_file(config.input.host_map);
-    if (!text) throw FatalError(ExitCode::bad_request, "--host-map " + config.input.host_map + " cannot be read");
+    if (!text)
+      throw FatalError(ExitCode::bad_request, "--host-map " + config.input.host_map + " cannot be read (" +
+                                                  file_trouble(config.input.host_map) + ")");
     input.host_map = parse_host_map(*text, config.input.host_map);
   }
   return input;

@@ -6,6 +6,7 @@
 #include <set>
 #include <system_error>
 
+#include "core/file_trouble.hpp"
 #include "discover/natural_order.hpp"
 
 namespace fs = std::filesystem;
@@ -18,6 +19,10 @@ fs::path normal(const std::string& name) {
   fs::path path = fs::absolute(name, ignored).lexically_normal();
   if (!path.has_filename() && path.has_parent_path()) path = path.parent_path();
   return path;
+}
+
+[[noreturn]] void fail_unusable(const std::string& name, const std::string& why) {
+  throw FatalError(ExitCode::bad_request, "trace folder or file " + name + " cannot be read (" + why + ")");
 }
 
 [[noreturn]] void fail_missing(const std::string& name) {
@@ -132,7 +137,10 @@ FileTree walk(const std::vector<std::string>& folders, Problems& problems) {
   for (const std::string& name : folders) {
     std::error_code ec;
     const fs::file_status status = fs::status(name, ec);
-    if (!fs::exists(status)) fail_missing(name);
+    const std::string trouble = fs::is_directory(status) ? "" : file_trouble(name);
+    if (trouble == "no such file") fail_missing(name);
+    // A regular file without permission is one of many: it is named among the warnings.
+    if (!trouble.empty() && !fs::is_regular_file(status)) fail_unusable(name, trouble);
     named.push_back(normal(name));
     tops.push_back(fs::is_directory(status) ? named.back() : named.back().parent_path());
   }

@@ -23,7 +23,8 @@ struct FileTree {
 /// Hidden entries (".…") are passed over, and so are symbolic links below the named folders: what they reach inside
 /// is found anyway, and one that leads outside is named if it looks like a trace or is a folder. So loops cannot
 /// occur. A name in `folders` may itself be a link or one file. Folders that cannot be listed become
-/// Code::unreadable_file. Throws FatalError(bad_request) if a named folder does not exist.
+/// Code::unreadable_file. Throws FatalError(bad_request) if a named folder does not exist, or
+/// is a pipe or a device.
 FileTree walk(const std::vector<std::string>& folders, Problems& problems);
 
 /// A path as FoundFile::path begins: absolute, without "." and ".." and trailing '/'.

@@ -5,6 +5,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "core/file_trouble.hpp"
 #include "core/problems.hpp"
 
 namespace ccl {
@@ -62,6 +63,7 @@ YAML::Node lay_over(const YAML::Node& below, const YAML::Node& above) {
 }
 
 YAML::Node load_settings(const std::string& file) {
+  if (const std::string trouble = file_trouble(file); !trouble.empty()) refuse(file, trouble, "Check the path.");
   try {
     return YAML::LoadFile(file);
   } catch (const YAML::BadFile&) {

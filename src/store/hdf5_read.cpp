@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/file_trouble.hpp"
 #include "store/hdf5_handle.hpp"
 
 namespace ccl {
@@ -74,6 +75,8 @@ ColumnInfo column_of(hid_t table, unsigned number) {
 }  // namespace
 
 InputFile::InputFile(const std::string& path) : path_(path) {
+  if (const std::string trouble = file_trouble(path); !trouble.empty())
+    throw FatalError(ExitCode::bad_request, "cannot read '" + path + "' (" + trouble + ")");
   const Handle access = hdf5::access();
   file_ = hdf5::check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), "read '" + path + "'", ExitCode::bad_request);
 }

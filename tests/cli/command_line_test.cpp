@@ -88,6 +88,14 @@ TEST(CommandLine, ActionsThatNeedNoTraces) {
   EXPECT_EQ(read_request({"--content-hash", "f.h5"}).hash_file, "f.h5");
 }
 
+TEST(CommandLine, HelpNamesTheListsWhoseValuesCommasDoNotSeparate) {
+  std::string kept;
+  for (const Option& option : options())
+    if (option.shape == OptionShape::list && option.value == OptionValue::path)
+      kept += (kept.empty() ? "--" : " and --") + option.name();
+  EXPECT_THAT(help_text(), testing::HasSubstr("(all but " + kept + ") their values separated by commas"));
+}
+
 TEST(CommandLine, HelpShowsEveryOptionWithinHundredColumns) {
   const std::string help = help_text();
   for (const Option& option : options()) EXPECT_THAT(help, HasSubstr("--" + option.name()));

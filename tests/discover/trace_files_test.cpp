@@ -193,7 +193,7 @@ TEST(TraceFiles, SeveralFoldersWithTheSameRanksAreIterations) {
 TEST(TraceFiles, ArchivesAreToBeUnpacked) {
   const TempTree tree;
   tree.add("traces.zip", "PK\x03\x04");
-  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("1 x zip archive) unpack archives first"));
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("1 x zip archive) traces.zip: unpack it with unzip"));
 }
 
 TEST(TraceFiles, NothingUsableIsOneLine) {
