@@ -44,6 +44,15 @@ std::string not_read_lines(const Problems& problems) {
   return named > most_files_named ? lines + fmt::format("not read: and {} more\n", named - most_files_named) : lines;
 }
 
+/// What is wrong with files beside the traces, which the user can mend: a code alone would not tell him what.
+std::string companion_lines(const Problems& problems) {
+  std::string lines;
+  for (const Problem& p : problems.rows())
+    if (p.code == Code::card_invalid || p.code == Code::config_file_invalid)
+      lines += fmt::format("{}: {} ({})\n", info(p.code).name, p.file, p.detail);
+  return lines;
+}
+
 /// Every worker went through the same stages: sums over them, the slowest, and how uneven their CPU time is.
 std::string timings_text(const Timings& timings, const std::vector<TraceFile>& files, const Comm& comm) {
   std::string text = "stage      wall s  cpu s mean    max  max/mean      read MB        items   sent bytes  peak MB\n";
@@ -112,7 +121,7 @@ Outcome outcome(const Results& results, const Comm& comm) {
   out.text = output.json                       ? results_json(results)
              : !results.config.metrics.empty() ? metric_details(results)
                                                : summary_page(results);
-  out.notes = warnings_line(results.problems);
+  out.notes = warnings_line(results.problems) + companion_lines(results.problems);
   for (const std::string& line : loss_lines(results, most_files_named)) out.notes += "lost: " + line + "\n";
   out.notes += not_read_lines(results.problems);
   out.notes += timings;

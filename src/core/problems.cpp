@@ -1,8 +1,9 @@
 #include "core/problems.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
+
+#include "core/edit_distance.hpp"
 
 namespace ccl {
 namespace {
@@ -45,7 +46,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::overlap_on_stream, "overlap_on_stream", notice, "Events of one stream overlap in time.", "Unions are used, so no time is counted twice."},
     {Code::card_invalid, "card_invalid", notice, "The workload card could not be used.", "Metrics that need it are absent; check the YAML."},
     {Code::card_disagrees, "card_disagrees", notice, "The workload card and the traces disagree.", "The traces are believed."},
-    {Code::config_file_invalid, "config_file_invalid", notice, "A configuration file of the training run could not be used.", "It is ignored; check its syntax."},
+    {Code::config_file_invalid, "config_file_invalid", notice, "A configuration file of the training run could not be used, or not all of it.", "What cannot be used is ignored; the detail says why."},
     {Code::mfu_over_100, "mfu_over_100", notice, "The computed MFU is above 100 %.", "Check model size, batch and peak."},
     {Code::size_limit, "size_limit", loss, "A file or value exceeds a safety limit.", "It was cut there; limits are settings."},
     {Code::not_read, "not_read", loss, "The run ended before the file was read.", "Run again without the time limit."},
@@ -166,21 +167,10 @@ std::string closest(std::string_view word, std::span<const std::string> known) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
-    std::vector<std::size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= word.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i;
-      for (std::size_t j = 1; j <= candidate.size(); ++j) {
-        const std::size_t replaced = diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = candidate;
-    }
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance >= best_distance) continue;
+    best_distance = distance;
+    best = candidate;
   }
   return best;
 }

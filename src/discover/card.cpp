@@ -6,7 +6,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <initializer_list>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "core/edit_distance.hpp"
+#include "core/lower_case.hpp"
 
 namespace ccl {
 namespace {
@@ -29,10 +34,13 @@ std::optional<double> parse_number(std::string_view text) {
 
 class CardTree {
  public:
-  explicit CardTree(YAML::Node root) : root_(std::move(root)) {}
+  using Paths = std::vector<std::string>;
+  /// asked: filled with the paths of every value that is asked for.
+  explicit CardTree(YAML::Node root, std::vector<Paths>* asked = nullptr) : root_(std::move(root)), asked_(asked) {}
 
   /// The first of the dotted paths that exists with a value.
-  YAML::Node find(std::initializer_list<std::string_view> paths) const {
+  YAML::Node find(const Paths& paths) const {
+    if (asked_ != nullptr) asked_->push_back(paths);
     for (const std::string_view path : paths) {
       const YAML::Node node = at(path);
       if (node.IsDefined() && !node.IsNull()) return node;
@@ -40,20 +48,20 @@ class CardTree {
     return YAML::Node(YAML::NodeType::Null);
   }
 
-  std::optional<std::string> text(std::initializer_list<std::string_view> paths) const {
+  std::optional<std::string> text(const Paths& paths) const {
     const YAML::Node node = find(paths);
     if (!node.IsScalar() || node.Scalar().empty() || node.Scalar() == "N/A" || node.Scalar() == "TBD")
       return std::nullopt;
     return node.Scalar();
   }
 
-  std::optional<double> positive(std::initializer_list<std::string_view> paths) const {
+  std::optional<double> positive(const Paths& paths) const {
     const YAML::Node node = find(paths);
     const std::optional<double> value = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
     return value && *value > 0 ? value : std::nullopt;
   }
 
-  std::optional<std::int64_t> count(std::initializer_list<std::string_view> paths) const {
+  std::optional<std::int64_t> count(const Paths& paths) const {
     const std::optional<double> value = positive(paths);
     if (!value || *value != std::floor(*value) || *value > 1e15) return std::nullopt;
     return static_cast<std::int64_t>(*value);
@@ -76,15 +84,21 @@ class CardTree {
   }
 
   YAML::Node root_;
+  std::vector<Paths>* asked_;
 };
 
+CardTree::Paths in_plan(const std::string& key) {
+  CardTree::Paths paths;
+  for (const char* plan :
+       {"Model-executor.model_plan_parallelization.", "workload.Model-executor.model_plan_parallelization.",
+        "model_executor.model_plan_parallelization.", "model_plan_parallelization."})
+    paths.push_back(plan + key);
+  return paths;
+}
+
 void read_mesh(const CardTree& card, Companion& out) {
-  const YAML::Node plan =
-      card.find({"Model-executor.model_plan_parallelization", "workload.Model-executor.model_plan_parallelization",
-                 "model_executor.model_plan_parallelization", "model_plan_parallelization"});
-  if (!plan.IsMap()) return;
   Mesh mesh;
-  bool any = false;
+  bool any = false, sweep = false;
   const std::array<std::pair<const char*, std::int32_t*>, 6> fields{{{"pp", &mesh.pp},
                                                                      {"dp_replicate", &mesh.dp_replicate},
                                                                      {"dp_shard", &mesh.dp_shard},
@@ -92,25 +106,30 @@ void read_mesh(const CardTree& card, Companion& out) {
                                                                      {"tp", &mesh.tp},
                                                                      {"ep", &mesh.ep}}};
   for (const auto& [key, size] : fields) {
-    const YAML::Node node = plan[key];
-    if (!node.IsDefined() || node.IsNull() || (node.IsScalar() && node.Scalar().empty())) continue;
+    const YAML::Node node = card.find(in_plan(key));
+    if (node.IsNull() || (node.IsScalar() && node.Scalar().empty())) continue;
     const std::optional<double> value = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
-    if (!value || *value > 1e6 || *value != std::floor(*value)) return;  // a sweep over sizes: no mesh
+    if (!value || *value > 1e6 || *value != std::floor(*value)) {
+      sweep = true;  // over sizes: no mesh
+      continue;
+    }
     any = true;
     if (*value >= 1) *size = static_cast<std::int32_t>(*value);
     if (*value == -1 && size == &mesh.dp_shard) out.rest = RestDimension::dp_shard;
   }
-  if (!any) return;
+  if (!any || sweep) return;
   mesh.source = source;
   out.workload.mesh = mesh;
 }
 
 void read_model(const CardTree& card, Workload& w) {
-  const auto model = [&](const char* key) {
-    const std::string k(key);
-    const std::string nested = "workload.model.model_arch." + k, flat = "workload.model." + k;
-    const std::string old = "workload_definition.model_arch." + k, older = "workload_definition." + k;
-    return card.positive({nested, flat, old, older});
+  const auto model = [&](const char* key, const char* alias = nullptr) {
+    CardTree::Paths paths;
+    for (const char* name : {key, alias})
+      for (const char* section :
+           {"workload.model.model_arch.", "workload.model.", "workload_definition.model_arch.", "workload_definition."})
+        if (name != nullptr) paths.push_back(std::string(section) + name);
+    return card.positive(paths);
   };
   const auto whole = [&](const char* key) -> std::optional<std::int64_t> {
     const std::optional<double> value = model(key);
@@ -124,8 +143,7 @@ void read_model(const CardTree& card, Workload& w) {
   set_value(w.precision, card.text({"workload.model.precision", "workload_definition.precision"}), source);
   set_value(w.parameters, model("num_params"), source);
   set_value(w.parameters_embedding, model("num_params_embedding"), source);
-  set_value(w.parameters_active, model("num_params_active"), source);
-  if (!w.parameters_active) set_value(w.parameters_active, model("num_active_params"), source);
+  set_value(w.parameters_active, model("num_params_active", "num_active_params"), source);
   set_value(w.layers, whole("num_layers"), source);
   set_value(w.heads, whole("num_heads"), source);
   set_value(w.kv_heads, whole("num_kv_heads"), source);
@@ -154,13 +172,93 @@ void read_hardware(const CardTree& card, Workload& w) {
   set_value(w.scale_up_bytes_per_s, bytes_per_s(1), source);
 }
 
-constexpr std::array<std::string_view, 5> card_keys{"workload", "Model-executor", "workload_definition",
-                                                    "xpu_specification", "model_plan_parallelization"};
+constexpr std::array<std::string_view, 5> sections{"workload", "Model-executor", "workload_definition",
+                                                   "xpu_specification", "model_plan_parallelization"};
+
+Companion read_values(const CardTree& card) {
+  Companion out;
+  read_mesh(card, out);
+  read_model(card, out.workload);
+  read_hardware(card, out.workload);
+  set_value(out.workload.framework,
+            card.text({"Model-executor.framework.name", "workload.Model-executor.framework.name", "framework.name"}),
+            source);
+  set_value(out.workload.seq_len,
+            card.count({"workload.data.seq_len", "workload_definition.seq_len", "workload_definition.data.seq_len"}),
+            source);
+  set_value(out.workload.microbatch_size, card.count(in_plan("pp_mb")), source);
+  out.batch = card.count(
+      {"workload.data.batch_size", "workload_definition.batch_size", "workload_definition.data.batch_size"});
+  out.batch_scope = card.text({"workload.data.batch_size_scope"}).value_or("");
+  return out;
+}
+
+/// Upper case and hyphens do not tell keys apart for a reader.
+std::string plain(std::string_view key) {
+  std::string text = lower_case(key);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+/// The key that a key which is not known was probably meant to be: cards hold many other keys, and tp, pp, cp are near
+/// to each other.
+std::string meant(const std::string& key, const std::set<std::string>& known, const YAML::Node& map) {
+  for (const std::string& candidate : known) {
+    if (map[candidate].IsDefined()) continue;
+    const std::string word = plain(key), other = plain(candidate);
+    if (word == other) return candidate;
+    const std::size_t most = other.size() < 4 ? 0 : other.size() < 8 ? 1 : 2;
+    if (edit_distance(word, other) <= most) return candidate;
+  }
+  return "";
+}
+
+using KeysOf = std::map<std::string, std::set<std::string>>;  // path of a section, ending in '.' -> its keys
+
+void look_for_misspelt(const YAML::Node& map, const std::string& section, const KeysOf& known,
+                       std::vector<std::string>& found) {
+  const auto keys = known.find(section);
+  if (!map.IsMap() || keys == known.end()) return;
+  for (const auto& entry : map) {
+    if (!entry.first.IsScalar()) continue;
+    const std::string& key = entry.first.Scalar();
+    if (keys->second.contains(key)) {
+      look_for_misspelt(entry.second, section + key + ".", known, found);
+      continue;
+    }
+    const std::string other = meant(key, keys->second, map);
+    if (!other.empty())
+      found.push_back("line " + std::to_string(entry.first.Mark().line + 1) + ": '" + section + key +
+                      "' is not read, did you mean '" + other + "'?");
+  }
+}
 
 }  // namespace
 
+const std::vector<std::vector<std::string>>& card_keys() {
+  static const std::vector<std::vector<std::string>> all = [] {
+    std::vector<CardTree::Paths> asked;
+    read_values(CardTree(YAML::Node(YAML::NodeType::Map), &asked));
+    return asked;
+  }();
+  return all;
+}
+
+std::vector<std::string> misspelt_card_keys(const std::string& text) {
+  KeysOf known;
+  for (const auto& places : card_keys())
+    for (const std::string& path : places)
+      for (std::size_t from = 0, dot = 0; dot != std::string::npos; from = dot + 1) {
+        dot = path.find('.', from);
+        known[path.substr(0, from)].insert(path.substr(from, dot == std::string::npos ? dot : dot - from));
+      }
+  std::vector<std::string> found;
+  look_for_misspelt(YAML::Load(text), "", known, found);
+  return found;
+}
+
 bool looks_like_card(std::string_view text) {
-  return std::any_of(card_keys.begin(), card_keys.end(), [&](std::string_view key) {
+  return std::any_of(sections.begin(), sections.end(), [&](std::string_view key) {
     const std::string line = std::string(key) + ":";
     return text.substr(0, line.size()) == line || text.find("\n" + line) != std::string_view::npos;
   });
@@ -174,30 +272,12 @@ std::optional<Companion> read_card(const std::string& text, std::string& why) {
       return std::nullopt;
     }
     const CardTree card(root);
-    if (std::none_of(card_keys.begin(), card_keys.end(),
-                     [&](std::string_view key) { return !card.find({key}).IsNull(); })) {
+    if (std::none_of(sections.begin(), sections.end(),
+                     [&](std::string_view key) { return !card.find({std::string(key)}).IsNull(); })) {
       why = "it has none of the sections of a workload card";
       return std::nullopt;
     }
-    Companion out;
-    read_mesh(card, out);
-    read_model(card, out.workload);
-    read_hardware(card, out.workload);
-    set_value(out.workload.framework,
-              card.text({"Model-executor.framework.name", "workload.Model-executor.framework.name", "framework.name"}),
-              source);
-    set_value(out.workload.seq_len,
-              card.count({"workload.data.seq_len", "workload_definition.seq_len", "workload_definition.data.seq_len"}),
-              source);
-    set_value(
-        out.workload.microbatch_size,
-        card.count({"Model-executor.model_plan_parallelization.pp_mb",
-                    "workload.Model-executor.model_plan_parallelization.pp_mb", "model_plan_parallelization.pp_mb"}),
-        source);
-    out.batch = card.count(
-        {"workload.data.batch_size", "workload_definition.batch_size", "workload_definition.data.batch_size"});
-    out.batch_scope = card.text({"workload.data.batch_size_scope"}).value_or("");
-    return out;
+    return read_values(card);
   } catch (const YAML::Exception& error) {
     why = error.what();
     return std::nullopt;

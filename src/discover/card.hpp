@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "discover/companion.hpp"
 
@@ -15,5 +16,12 @@ bool looks_like_card(std::string_view text);
 /// null count as absent.
 /// Nothing, and why, if the text is not a usable card.
 std::optional<Companion> read_card(const std::string& text, std::string& why);
+
+/// Every value that is read, as the dotted paths it is looked for at; the first is today's (jobs/README.md lists them).
+const std::vector<std::vector<std::string>>& card_keys();
+
+/// Keys of a usable card that are none of those but nearly one, each as a sentence with its line. Other keys are
+/// allowed: cards say much that is not read here.
+std::vector<std::string> misspelt_card_keys(const std::string& text);
 
 }  // namespace ccl

@@ -111,37 +111,35 @@ void warn(Problems& problems, Code code, const std::string& file, const std::str
   problems.add(std::move(problem));
 }
 
-std::string read_named(const std::string& path, const char* option) {
-  std::optional<std::string> text = read_small_file(path);
-  if (!text)
-    throw FatalError(ExitCode::bad_request,
-                     std::string(option) + " " + path + " cannot be read (" + file_trouble(path) + ")");
-  return *text;
-}
-
 std::string relative_to(const std::string& root, const std::string& path) {
   return fs::path(absolute_path(path)).lexically_relative(root).generic_string();
+}
+
+/// "--card x.yaml" as the user wrote it; empty for files that were found. What he named must be usable.
+[[noreturn]] void refuse(const std::string& named, const std::string& why) {
+  throw FatalError(ExitCode::bad_request, named + " cannot be used (" + why + ")");
 }
 
 class Finder {
  public:
   Finder(std::vector<Place> places, Problems& problems) : places_(std::move(places)), problems_(problems) {}
 
-  void read_card_file(const std::string& text, const std::string& shown) {
+  void read_card_file(const std::string& text, const std::string& shown, const std::string& named = "") {
     std::string why;
     found.card = read_card(text, why);
-    if (found.card)
-      found.card->workload.card_file = shown;
-    else
-      warn(problems_, Code::card_invalid, shown, why);
+    if (!found.card && !named.empty()) refuse(named, why);
+    if (!found.card) return warn(problems_, Code::card_invalid, shown, why);
+    found.card->workload.card_file = shown;
+    if (named.empty()) return;
+    const std::vector<std::string> misspelt = misspelt_card_keys(text);
+    if (!misspelt.empty()) refuse(named, misspelt.front());
   }
-  void read_toml_file(const std::string& text, const std::string& shown) {
+  void read_toml_file(const std::string& text, const std::string& shown, const std::string& named = "") {
     std::string why;
     found.toml = read_training_toml(text, why);
-    if (found.toml)
-      found.toml->workload.training_config_file = shown;
-    else
-      warn(problems_, Code::config_file_invalid, shown, why);
+    if (!found.toml && !named.empty()) refuse(named, why);
+    if (!found.toml) return warn(problems_, Code::config_file_invalid, shown, why);
+    found.toml->workload.training_config_file = shown;
   }
   void find_card() {
     first([](std::string_view name, const std::string& text,
@@ -223,6 +221,13 @@ bool content_is_toml(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+std::string read_named_file(const std::string& option, const std::string& path) {
+  std::optional<std::string> text = read_small_file(path);
+  if (!text)
+    throw FatalError(ExitCode::bad_request, option + " " + path + " cannot be read (" + file_trouble(path) + ")");
+  return *text;
+}
+
 std::optional<std::string> read_small_file(const std::string& path, std::int64_t longest_bytes) {
   std::error_code ec;
   if (!fs::is_regular_file(path, ec)) return std::nullopt;
@@ -246,15 +251,20 @@ Workload find_workload(const FileTree& tree, const std::string& run, const Input
   finder.found.world_size = world_size;
   bool card_named = !config.card.empty();
   bool toml_named = false;
-  if (card_named) finder.read_card_file(read_named(config.card, "--card"), relative_to(tree.root, config.card));
+  if (card_named) {
+    const std::string text = read_named_file("--card", config.card);
+    finder.read_card_file(text, relative_to(tree.root, config.card), "--card " + config.card);
+  }
   if (!config.training_config.empty()) {
-    const std::string text = read_named(config.training_config, "--config");
-    const std::string shown = relative_to(tree.root, config.training_config);
-    toml_named = content_is_toml(config.training_config, text);
+    const std::string& path = config.training_config;
+    const std::string named = "--config " + path, text = read_named_file("--config", path);
+    toml_named = content_is_toml(path, text);
     if (toml_named)
-      finder.read_toml_file(text, shown);
+      finder.read_toml_file(text, relative_to(tree.root, path), named);
     else if (!card_named)
-      finder.read_card_file(text, shown);
+      finder.read_card_file(text, relative_to(tree.root, path), named);
+    else if (absolute_path(path) != absolute_path(config.card))
+      refuse(named, "it is a workload card, and --card names another");
     card_named = card_named || !toml_named;
   }
   if (!card_named) finder.find_card();
@@ -264,11 +274,11 @@ Workload find_workload(const FileTree& tree, const std::string& run, const Input
   finder.sum_gate_logs();
   if (!config.megatron_args.empty()) {
     const bool inline_text = config.megatron_args.compare(0, 2, "--") == 0;
-    const std::string text = inline_text ? config.megatron_args : read_named(config.megatron_args, "--megatron-args");
+    const std::string text =
+        inline_text ? config.megatron_args : read_named_file("--megatron-args", config.megatron_args);
     std::string why;
     finder.found.megatron_arguments = read_megatron_arguments(text, why);
-    if (!finder.found.megatron_arguments)
-      warn(problems, Code::config_file_invalid, inline_text ? "" : relative_to(tree.root, config.megatron_args), why);
+    if (!finder.found.megatron_arguments) refuse("--megatron-args " + config.megatron_args, why);
   }
   Workload workload = resolve_workload(finder.found, problems);
   workload.bench = finder.bench;

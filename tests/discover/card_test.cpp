@@ -1,6 +1,10 @@
 #include "discover/card.hpp"
 
 #include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <fstream>
+#include <sstream>
 
 namespace ccl {
 namespace {
@@ -165,6 +169,62 @@ TEST(Card, LooksLikeOne) {
   EXPECT_TRUE(looks_like_card("version: 1\nworkload:\n  x: 1"));
   EXPECT_TRUE(looks_like_card("workload_definition: {}"));
   EXPECT_FALSE(looks_like_card("name: x\n# workload: nothing\n  workload: inner\n"));
+}
+
+std::vector<std::string> misspelt(const std::string& text) { return misspelt_card_keys(text); }
+
+TEST(Card, MisspeltKeysAreNamedWithTheirLine) {
+  const auto one = [](const std::string& text) {
+    const std::vector<std::string> all = misspelt(text);
+    return all.size() == 1 ? all[0] : std::to_string(all.size()) + " of them";
+  };
+  EXPECT_EQ(one("workload:\n  model:\n    model_arch:\n      num_layer: 3\n"),
+            "line 4: 'workload.model.model_arch.num_layer' is not read, did you mean 'num_layers'?");
+  EXPECT_NE(one("workload: {data: {Seq-Len: 3}}").find("'seq_len'"), std::string::npos);
+  EXPECT_NE(one("worklod: {data: {seq_len: 3}}").find("'workload'"), std::string::npos);
+  EXPECT_NE(one("workload: {}\nmodel-executor: {}").find("odel"), std::string::npos);
+  EXPECT_NE(one("Model-executor: {model_plan_parallelization: {dp_shards: 2}}").find("'dp_shard'"), std::string::npos);
+}
+
+TEST(Card, OtherKeysAreAllowed) {
+  EXPECT_EQ(misspelt("version: 6\nworkload:\n  name: x\n  model: {moe: true, iteration: 10, epochs: null, model_arch: "
+                     "{num_shared_experts: 0, intermediate_size: 1}}\n  data: {dataset: c4, input_len: 1, "
+                     "local_batch_size: 2, batch_size: 4}\n  hardware: {xpu_spec: {type: GPU, memory_gb: 32}}\n"
+                     "Model-executor: {model_plan_parallelization: {sp: 2, dp: 2, vp: 1}, framework: {version: 2}}\n"),
+            std::vector<std::string>{});
+  EXPECT_EQ(misspelt("workload: {data: {seq_len: 3, seq_lens: [3, 4]}}"), std::vector<std::string>{})
+      << "the key itself is there";
+}
+
+/// The yaml block below a heading of jobs/README.md.
+std::string documented_card() {
+  std::ifstream file(CCL_TESTS_FOLDER "/../jobs/README.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string page = text.str();
+  const std::size_t heading = page.find("## The workload card"), from = page.find("```yaml\n", heading) + 8;
+  return heading == std::string::npos ? "" : page.substr(from, page.find("```", from) - from);
+}
+
+TEST(Card, EveryKeyThatIsReadStandsInTheExample) {
+  const std::string text = documented_card();
+  const YAML::Node example = YAML::Load(text);
+  for (const std::vector<std::string>& places : card_keys()) {
+    YAML::Node node;
+    node.reset(example);
+    std::stringstream path(places.front());
+    for (std::string key; std::getline(path, key, '.');) {
+      ASSERT_TRUE(node.IsMap() && node[key].IsDefined()) << places.front();
+      node.reset(node[key]);
+    }
+  }
+  EXPECT_EQ(misspelt(text), std::vector<std::string>{});
+  const Companion read = card(text);
+  EXPECT_EQ(read.workload.mesh.world(), 16);
+  EXPECT_EQ(read.workload.gpus_total.value, 16);
+  EXPECT_EQ(read.workload.seq_len.value, 4096);
+  EXPECT_EQ(read.batch, 64);
+  EXPECT_EQ(read.workload.scale_up_bytes_per_s.value, 300e9);
 }
 
 }  // namespace

@@ -130,8 +130,56 @@ TEST(FindCompanions, FilesTheUserNames) {
   EXPECT_EQ(w.model.value, "found");
   EXPECT_EQ(w.layers.value, 8);
   EXPECT_EQ(w.mesh.dp_replicate, 2);
-  config.card = tree.path("gone.yaml");
-  EXPECT_THROW(find(tree.path("t"), problems, ".", config), FatalError);
+}
+
+TEST(FindCompanions, WhatTheUserNamesMustBeUsable) {
+  const TempTree tree;
+  tree.add("t/rank0.json", test::kineto);
+  tree.add("empty.yaml", "");
+  tree.add("cut.yaml", "workload: {model: [}\n");
+  tree.add("conda.yaml", "name: x\n");
+  tree.add("cut.toml", "[training]\nseq_len = = 1\n");
+  tree.add("passwd", "root:x:0:0:root:/root:/bin/bash\n");
+  tree.add("good.yaml", card("good"));
+  const auto refusal = [&](const std::string& card, const std::string& training_config,
+                           const std::string& megatron_args) -> std::string {
+    const auto full = [&](const std::string& name) { return name.empty() ? "" : tree.path(name); };
+    InputConfig config;
+    config.card = full(card);
+    config.training_config = full(training_config);
+    config.megatron_args = megatron_args.starts_with("--") ? megatron_args : full(megatron_args);
+    Problems problems;
+    try {
+      find(tree.path("t"), problems, ".", config);
+    } catch (const FatalError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
+      EXPECT_EQ(std::string(error.what()).find("../"), std::string::npos) << error.what();
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal("empty.yaml", "", ""), "--card " + tree.path("empty.yaml") + " cannot be used (it holds no keys)");
+  EXPECT_THAT(refusal("cut.yaml", "", ""), HasSubstr("line 1"));
+  EXPECT_THAT(refusal("conda.yaml", "", ""), HasSubstr("none of the sections"));
+  EXPECT_THAT(refusal("passwd", "", ""), HasSubstr("--card " + tree.path("passwd")));
+  EXPECT_THAT(refusal("gone.yaml", "", ""), HasSubstr("no such file"));
+  EXPECT_THAT(refusal("t", "", ""), HasSubstr("is a folder"));
+  EXPECT_THAT(refusal("", "conda.yaml", ""), HasSubstr("--config " + tree.path("conda.yaml")));
+  EXPECT_THAT(refusal("", "cut.toml", ""), HasSubstr("line 2"));
+  EXPECT_THAT(refusal("", "passwd", ""), HasSubstr("--config"));
+  EXPECT_THAT(refusal("good.yaml", "passwd", ""), HasSubstr("--config"));
+  EXPECT_EQ(refusal("good.yaml", "good.yaml", ""), "accepted");
+  tree.add("other.yaml", card("other"));
+  EXPECT_THAT(refusal("good.yaml", "other.yaml", ""), HasSubstr("--card names another"));
+  tree.add("typo.yaml", "workload:\n  data: {seq_lenn: 128}\n");
+  EXPECT_EQ(refusal("typo.yaml", "", ""), "--card " + tree.path("typo.yaml") +
+            " cannot be used (line 2: 'workload.data.seq_lenn' is not read, did you mean 'seq_len'?)");
+  tree.add("t/workload_card.yaml", "workload:\n  data: {seq_lenn: 128}\n");
+  EXPECT_EQ(refusal("", "", ""), "accepted") << "nobody named it";
+  EXPECT_THAT(refusal("", "", "passwd"), HasSubstr("--megatron-args " + tree.path("passwd")));
+  EXPECT_EQ(refusal("", "", "--tensor-paralel 2"),
+            "--megatron-args --tensor-paralel 2 cannot be used (it holds no Megatron arguments)");
 }
 
 }  // namespace
