@@ -15,12 +15,26 @@ FatalError refused(const std::string& text, const std::string& why, const std::s
   return bad_request(option + " '" + text + "'", why, suggestion);
 }
 
+struct UnitName {
+  const char* name;
+  double factor;
+  Unit unit;
+};
+constexpr UnitName unit_names[] = {
+    {"ns", 1, Unit::ns},   {"us", 1e3, Unit::ns},   {"ms", 1e6, Unit::ns},   {"s", 1e9, Unit::ns},
+    {"%", 0.01, Unit::ratio},
+    {"B", 1, Unit::bytes}, {"kB", 1e3, Unit::bytes}, {"MB", 1e6, Unit::bytes}, {"GB", 1e9, Unit::bytes},
+    {"B/s", 1, Unit::bytes_per_second},   {"kB/s", 1e3, Unit::bytes_per_second},
+    {"MB/s", 1e6, Unit::bytes_per_second}, {"GB/s", 1e9, Unit::bytes_per_second}};
+
 double unit_factor(const std::string& text, const std::string& unit) {
-  const std::pair<const char*, double> known[] = {{"", 1},     {"%", 0.01}, {"ns", 1},
-                                                  {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-  for (const auto& [name, factor] : known)
-    if (unit == name) return factor;
-  throw refused(text, "unknown unit '" + unit + "'", "Units are %, ns, us, ms, s.");
+  if (unit.empty()) return 1;
+  std::string all;
+  for (const UnitName& known : unit_names) {
+    if (unit == known.name) return known.factor;
+    all += (all.empty() ? "" : ", ") + std::string(known.name);
+  }
+  throw refused(text, "unknown unit '" + unit + "'", "Units are " + all + ".");
 }
 
 /// The named figure, or one made for a column of the metric's rows.
@@ -44,11 +58,12 @@ Figure figure_of(const Bound& bound, const StoredRun& first) {
   figure.label = bound.column;
   figure.numerator = bound.column;
   const auto ends = [&](const char* unit) { return bound.column.ends_with(unit); };
-  figure.unit = ends("_ns")      ? Unit::ns
-                : ends("_bytes") ? Unit::bytes
-                : ends("_per_s") ? Unit::per_second
-                : ends("_ratio") ? Unit::ratio
-                                 : Unit::count;
+  figure.unit = ends("_ns")            ? Unit::ns
+                : ends("_bytes")       ? Unit::bytes
+                : ends("_bytes_per_s") ? Unit::bytes_per_second
+                : ends("_per_s")       ? Unit::per_second
+                : ends("_ratio")       ? Unit::ratio
+                                       : Unit::count;
   return figure;
 }
 
@@ -63,15 +78,34 @@ std::vector<double> values_of(const StoredRun& run, const Figure& figure, const 
                 "A gate needs the value in both files.");
 }
 
-/// A value in another unit than the figure's would be compared with nonsense: a forgotten sign, most of the time.
+/// "iter_time>3" with something else behind the sign.
+std::string rewritten(const Bound& bound, const std::string& sign, const std::string& unit) {
+  std::string text = bound.text;
+  text.insert(text.find_first_of("<>") + 1, sign);
+  return "'" + text + unit + "'";
+}
+
+/// A number without the unit that its figure has, or with another, would be compared with nonsense.
 void check_unit(const Bound& bound, const Figure& figure) {
-  if (bound.relative || bound.unit.empty()) return;
-  const bool share = bound.unit == "%";
-  if (share ? figure.unit == Unit::ratio : figure.unit == Unit::ns) return;
-  std::string change = bound.text;
-  change.insert(change.find_first_of("<>") + 1, bound.above ? "+" : "-");
+  if (bound.relative) return;
+  std::string units, usual;
+  bool fits = false;
+  for (const UnitName& known : unit_names) {
+    if (known.unit != figure.unit) continue;
+    units += (units.empty() ? "" : ", ") + std::string(known.name);
+    usual = figure.unit == Unit::ns ? "ms" : known.name;
+    fits = fits || bound.unit == known.name;
+  }
+  const bool bare = bound.unit.empty();
+  if (fits || (bare && (figure.unit == Unit::ratio || units.empty()))) return;
+  if (bare)
+    throw refused(bound.text, "no unit, and " + figure.label + " has one: " + units,
+                  "Write " + rewritten(bound, "", usual) + ", or " +
+                      rewritten(bound, bound.above ? "+" : "-", "%") + " for a change.");
   throw refused(bound.text, figure.label + " is not measured in " + bound.unit,
-                share ? "For a change write '" + change + "'." : "Leave the unit out.");
+                bound.unit == "%" ? "For a change write " + rewritten(bound, bound.above ? "+" : "-", "") + "."
+                : units.empty()   ? "Leave the unit out."
+                                  : "Its units are " + units + ".");
 }
 
 }  // namespace
@@ -109,14 +143,21 @@ JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& s
   check_unit(bound, out.figure);
   out.change =
       compare_samples(values_of(first, out.figure, bound), values_of(second, out.figure, bound), out.figure.better);
-  const double value = bound.relative ? out.change.change_ratio : out.change.second;
-  if (bound.relative && std::isnan(value) && out.change.difference != 0)
+  if (bound.relative && std::isnan(out.change.change_ratio) && out.change.difference != 0)
     throw refused(bound.text, "the first run's value is 0", "Bound the value instead of the change.");
-  const bool beyond = bound.above ? value > bound.limit : value < bound.limit;
-  if (!beyond) return out;
-  out.outcome =
-      bound.relative && out.change.verdict == Verdict::same ? BoundOutcome::within_noise : BoundOutcome::broken;
+  out.outcome = outcome_of(bound, out.change);
   return out;
+}
+
+BoundOutcome outcome_of(const Bound& bound, const Change& change) {
+  const double value = bound.relative ? change.change_ratio : change.second;
+  const bool beyond = bound.above ? value > bound.limit : value < bound.limit;
+  if (!beyond) return BoundOutcome::kept;
+  if (!bound.relative) return BoundOutcome::broken;
+  const bool asks_for_gain = bound.above ? bound.limit < 0 : bound.limit > 0;
+  const bool noise = asks_for_gain ? std::abs(value - bound.limit) * std::abs(change.first) <= change.band
+                                   : change.verdict == Verdict::same;
+  return noise ? BoundOutcome::within_noise : BoundOutcome::broken;
 }
 
 }  // namespace ccl

@@ -16,8 +16,8 @@ struct Bound {
   std::string unit;            // as written; "" = the figure's own
 };
 
-/// "METRIC[.COLUMN] (>|<) (+|-)N%" bounds the change, with "N", "Nns|us|ms|s", "N%" (a share) the value of the second
-/// run. Throws bad_request.
+/// "METRIC[.COLUMN] (>|<) (+|-)N%" bounds the change; with "Nns|us|ms|s", "NB|kB|MB|GB", the same per second, "N%" or "N"
+/// (a share), "N" (what has no unit) the value of the second run. Throws bad_request.
 Bound parse_bound(const std::string& text);
 
 enum class BoundOutcome { kept, broken, within_noise };
@@ -28,9 +28,12 @@ struct JudgedBound {
   BoundOutcome outcome = BoundOutcome::kept;
 };
 
-/// A change that breaks its bound but not its noise band is within_noise; with one repetition the bound alone decides.
+/// A change that breaks its bound but not its noise band is within_noise; with one repetition the bound alone decides. A
+/// bound that asks for a gain ("iter_time>-10%") is broken where the change misses it by more than the band.
+BoundOutcome outcome_of(const Bound& bound, const Change& change);
+
 /// Throws bad_request for a metric or column that one of the files lacks (a gate must not pass for want of data) and for
-/// a unit that is not the figure's.
+/// a unit that is not the figure's or lacks.
 JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second);
 
 }  // namespace ccl

@@ -85,6 +85,15 @@ run 2 base.h5 compare.txt
 run 2 base.h5 again.h5 --fail-if 'iter_time>3%'
 expect "the sign was forgotten" says err "For a change write 'iter_time>\+3%'"
 run 2 base.h5 again.h5 --fail-if 'mfu<2ms'
+run 2 base.h5 again.h5 --fail-if 'iter_time>3'
+expect "the unit was forgotten" says err "Write 'iter_time>3ms', or 'iter_time>\+3%' for a change"
+run 2 base.h5 again.h5 --fail-if 'comm_comp_overlap.exposed_ns > 3'
+run 2 base.h5 again.h5 --fail-if 'iter_time>3GB'
+expect "its units are told" says err 'Its units are ns, us, ms, s'
+run 5 base.h5 again.h5 --fail-if 'mfu<0.999'
+run 5 base.h5 again.h5 --fail-if 'coll_call_num>0'
+run 5 base.h5 again.h5 --fail-if 'iter_time>-50%'
+expect "a gain that did not happen" says out '^fail-if +iter_time>-50%: BROKEN'
 run 2 base.h5 again.h5 --fail-if 'iter_tme>+3%'
 expect "a suggestion" says err "Did you mean 'iter_time'"
 run 2 base.h5 again.h5 --fial-if 'x>1'

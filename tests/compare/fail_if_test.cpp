@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/problems.hpp"
 
 namespace ccl {
@@ -45,6 +47,39 @@ TEST(ParseBound, AnythingElseIsRefusedInOneLine) {
   EXPECT_THAT(refusal("iter_time>nan"), ::testing::HasSubstr("no number"));
   EXPECT_THAT(refusal("iter_time>3parsec"), ::testing::HasSubstr("unknown unit 'parsec'"));
   EXPECT_THAT(refusal("iter_time>+3ms"), ::testing::HasSubstr("a change is in percent"));
+}
+
+TEST(ParseBound, SizesAndRates) {
+  EXPECT_DOUBLE_EQ(parse_bound("memory.peak_bytes>3GB").limit, 3e9);
+  EXPECT_DOUBLE_EQ(parse_bound("bandwidth.x_bytes_per_s<20GB/s").limit, 20e9);
+}
+
+Change change(double first, double second, double band) {
+  Change out = compare_samples({first}, {second}, Better::lower);
+  out.band = band;
+  out.verdict = std::abs(out.difference) <= band ? Verdict::same : out.difference < 0 ? Verdict::better : Verdict::worse;
+  return out;
+}
+
+TEST(Outcome, AGainThatDidNotHappenIsBroken) {
+  const Bound half = parse_bound("iter_time>-50%");
+  EXPECT_EQ(outcome_of(half, change(100, 100, 6.5)), BoundOutcome::broken);
+  EXPECT_EQ(outcome_of(half, change(100, 60, 6.5)), BoundOutcome::broken);
+  EXPECT_EQ(outcome_of(half, change(100, 55, 6.5)), BoundOutcome::within_noise);
+  EXPECT_EQ(outcome_of(half, change(100, 45, 6.5)), BoundOutcome::kept);
+  EXPECT_EQ(outcome_of(half, change(100, 55, NAN)), BoundOutcome::broken) << "one repetition: the bound alone";
+  const Bound more = parse_bound("mfu<+10%");
+  EXPECT_EQ(outcome_of(more, change(100, 100, 6.5)), BoundOutcome::broken);
+  EXPECT_EQ(outcome_of(more, change(100, 105, 6.5)), BoundOutcome::within_noise);
+  EXPECT_EQ(outcome_of(more, change(100, 111, 6.5)), BoundOutcome::kept);
+}
+
+TEST(Outcome, ALossYieldsToNoise) {
+  const Bound bound = parse_bound("iter_time>+3%");
+  EXPECT_EQ(outcome_of(bound, change(100, 105, 6.5)), BoundOutcome::within_noise);
+  EXPECT_EQ(outcome_of(bound, change(100, 105, 4)), BoundOutcome::broken);
+  EXPECT_EQ(outcome_of(bound, change(100, 102, 1)), BoundOutcome::kept);
+  EXPECT_EQ(outcome_of(parse_bound("iter_time>50ns"), change(100, 60, 90)), BoundOutcome::broken) << "a value has no noise";
 }
 
 }  // namespace
