@@ -22,7 +22,7 @@ void refuse_unknown(const std::string& file, const std::string& where, const YAM
     const auto key = entry.first.as<std::string>();
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string near = closest(key, known);
-    refuse(file, "unknown key '" + key + "' in " + where,
+    refuse(file, "line " + std::to_string(entry.first.Mark().line + 1) + ": unknown key '" + key + "' in " + where,
            near.empty() ? "See configs/README.md." : "Did you mean '" + near + "'?");
   }
 }
@@ -62,6 +62,19 @@ YAML::Node lay_over(const YAML::Node& below, const YAML::Node& above) {
   return merged;
 }
 
+/// Entries of hardware.yaml are maps of one kind: a key that no built-in entry has is misspelt.
+void refuse_unknown_in_entries(const std::string& file, const YAML::Node& given, const YAML::Node& embedded) {
+  std::vector<std::string> known;
+  for (const auto& section : embedded)
+    for (const auto& entry : section.second)
+      for (const std::string& key : keys(entry.second)) known.push_back(key);
+  for (const auto& section : given) {
+    if (!section.second.IsMap()) continue;
+    for (const auto& entry : section.second)
+      if (entry.second.IsMap()) refuse_unknown(file, "'" + entry.first.as<std::string>() + "'", entry.second, known);
+  }
+}
+
 YAML::Node load_settings(const std::string& file) {
   if (const std::string trouble = file_trouble(file); !trouble.empty()) refuse(file, trouble, "Check the path.");
   try {
@@ -87,6 +100,7 @@ std::string merged_settings(const std::string& name, const Config& config) {
   std::vector<std::string> names;
   for (const EmbeddedConfig& embedded : embedded_configs()) names.emplace_back(embedded.name);
   YAML::Node merged = YAML::Load(text);
+  const YAML::Node embedded = YAML::Load(text);
   const std::vector<std::string> sections = keys(merged);
   for (const std::string& file : config.settings_files) {
     const YAML::Node settings = load_settings(file);
@@ -96,6 +110,7 @@ std::string merged_settings(const std::string& name, const Config& config) {
     const YAML::Node part = settings[name];
     if (!part.IsDefined()) continue;
     refuse_unknown(file, "'" + name + "'", part, sections);
+    if (name == "hardware") refuse_unknown_in_entries(file, part, embedded);
     merged = lay_over(merged, part);
   }
   return YAML::Dump(merged) + "\n";

@@ -22,7 +22,7 @@ std::string_view embedded_config(std::string_view name);
 /// configs/<name>.yaml with the part <name>: of each settings file laid over it, in order: maps are merged key by key,
 /// anything else is replaced. A key that the embedded map lacks comes first in it, so that added rules are asked before
 /// the built-in ones. Throws FatalError(bad_request) for a file that cannot be read or parsed, and for an unknown name
-/// of a config or of one of its sections, with a suggestion.
+/// of a config, of one of its sections or of a key in an entry of hardware, with its line and a suggestion.
 std::string merged_settings(const std::string& name, const Config& config);
 
 }  // namespace ccl

@@ -20,12 +20,12 @@ class SettingsFile {
   std::string path_;
 };
 
-std::string refusal(const std::string& text) {
+std::string refusal(const std::string& text, const std::string& name = "kernels") {
   const SettingsFile file(text);
   Config config;
   config.settings_files = {file.path()};
   try {
-    merged_settings("kernels", config);
+    merged_settings(name, config);
   } catch (const FatalError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
     return error.what();
@@ -65,6 +65,17 @@ TEST(ConfigFiles, UnknownKeysAreRefusedWithASuggestion) {
   EXPECT_NE(refusal("? [a]\n: b\n").find("no plain word"), std::string::npos);
   EXPECT_NE(refusal("kernels: {? [a] : b}\n").find("no plain word"), std::string::npos);
   EXPECT_NE(refusal("kernels: {\n").find("Check its YAML"), std::string::npos);
+}
+
+TEST(ConfigFiles, UnknownKeysOfHardwareEntriesAreRefused) {
+  const std::string typo = refusal("hardware:\n  gpus:\n    A100 SXM 40 GB: {bf16_flop_per_s: 1e15}\n", "hardware");
+  EXPECT_NE(typo.find("line 3: unknown key 'bf16_flop_per_s' in 'A100 SXM 40 GB'"), std::string::npos) << typo;
+  EXPECT_NE(typo.find("Did you mean 'bf16_flops_per_s'?"), std::string::npos) << typo;
+  EXPECT_NE(refusal("hardware: {systems: {Mine: {host: n}}}", "hardware").find("Did you mean 'hosts'?"), std::string::npos);
+  EXPECT_EQ(refusal("hardware: {systems: {Mine: {gpu: A100, hosts: n, nic_bytes_per_s: 1e9, link_bytes_per_s: 1e9}}, gpus: "
+                    "{X: {match: [x], bf16_flops_per_s: 1, fp8_flops_per_s: 1, tf32_flops_per_s: 1, memory_bytes_per_s: 1, "
+                    "nic_bytes_per_s: 1}}}", "hardware"),
+            "no error");
 }
 
 // Found by fuzzing: YAML takes nothing, maps and lists as keys and values too.
