@@ -32,17 +32,29 @@ void refuse_nothing(const Config& config, const Problems& mine, const Comm& comm
   constexpr std::size_t shown_most = 8;
   Problems all;
   for (const Bytes& part : comm.gather_all(mine.pack())) all.unite(Problems::unpack(part));
-  std::string why;
-  std::size_t shown = 0;
+  std::vector<std::pair<std::string, std::string>> files;  // each once, with all that is wrong with it
+  bool only_rank_unknown = false;
   for (const Problem& row : all.rows()) {
     if (info(row.code).severity == Severity::notice && row.code != Code::no_gpu_events) continue;
-    if (row.file.empty() || ++shown > shown_most) continue;
-    why += (why.empty() ? "" : ", ") + row.file + ": " + std::string(info(row.code).name);
-    if (!row.detail.empty()) why += ", " + row.detail;
+    if (row.file.empty()) continue;
+    auto at = std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.first == row.file; });
+    const bool first = at == files.end();
+    if (first) at = files.insert(at, {row.file, ""});
+    at->second += (first ? "" : " and ") + std::string(info(row.code).name);
+    if (!row.detail.empty()) at->second += ", " + row.detail;
   }
-  if (shown > shown_most) why += ", and " + std::to_string(shown - shown_most) + " more";
-  throw FatalError(ExitCode::bad_request, "no usable trace in " + config.input.folders.front() + " (" + why +
-                                              ") see --rank-regex if only file names tell the ranks");
+  std::string why;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    only_rank_unknown = only_rank_unknown || files[i].second == info(Code::no_rank).name;
+    if (i < shown_most) why += (i == 0 ? "" : ", ") + files[i].first + ": " + files[i].second;
+  }
+  if (files.size() > shown_most) why += ", and " + std::to_string(files.size() - shown_most) + " more";
+  const bool no_gpu = all.count(Code::no_gpu_events) > 0;
+  throw FatalError(ExitCode::bad_request,
+                   "no usable trace in " + config.input.folders.front() + " (" + why + ")" +
+                       (only_rank_unknown ? " see --rank-regex if only file names tell the ranks"
+                        : no_gpu          ? " profile with ProfilerActivity.CUDA"
+                                          : ""));
 }
 
 /// Nothing was read before the end was asked for: an older result says more than an empty one.

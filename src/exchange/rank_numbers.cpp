@@ -237,6 +237,10 @@ void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const
   std::sort(ranks.entries.begin(), ranks.entries.end(), [](const RankEntry& a, const RankEntry& b) {
     return std::tie(a.iteration, a.replica, a.rank) < std::tie(b.iteration, b.replica, b.rank);
   });
+  // A size that a rank of the run contradicts is none.
+  if (std::any_of(ranks.entries.begin(), ranks.entries.end(),
+                  [&](const RankEntry& e) { return e.rank.value >= ranks.world_size; }))
+    ranks.world_size = -1;
   std::sort(ranks.left_out.begin(), ranks.left_out.end(), [](const RankFacts& a, const RankFacts& b) {
     return std::tie(a.file, a.rank, a.local) < std::tie(b.file, b.rank, b.local);
   });

@@ -49,7 +49,8 @@ void settle_expected(const Workload& workload, Ranks& ranks, Problems& problems)
   Problem problem;
   problem.code = Code::missing_ranks;
   problem.count = static_cast<std::int64_t>(ranks.missing.size());
-  problem.detail = ranges_text(ranks.missing) + " of " + std::to_string(ranks.expected);
+  problem.detail = (ranks.missing.size() > 1 ? "ranks " : "rank ") + ranges_text(ranks.missing) + " of a run of " +
+                   std::to_string(ranks.expected);
   problems.add(std::move(problem));
 }
 
@@ -62,6 +63,19 @@ void compare_with_mesh(const Workload& workload, const Ranks& ranks, Problems& p
                                                   : workload.group_file;
   problem.detail = "the parallel sizes of the " + workload.mesh.source + " make " +
                    std::to_string(workload.mesh.world()) + " ranks, the traces say " + std::to_string(ranks.world_size);
+  problems.add(std::move(problem));
+}
+
+void check_host_map(const Config& config, const Ranks& ranks, Problems& problems) {
+  std::vector<std::int32_t> absent;
+  for (const auto& [rank, host] : ranks.host_map)
+    if (rank >= ranks.expected) absent.push_back(rank);
+  if (absent.empty()) return;
+  Problem problem;
+  problem.code = Code::config_file_invalid;
+  problem.file = config.input.host_map;
+  problem.detail = "--host-map names " + std::string(absent.size() > 1 ? "ranks " : "rank ") + ranges_text(absent) +
+                   ", the run has " + std::to_string(ranks.expected) + " ranks";
   problems.add(std::move(problem));
 }
 
@@ -120,6 +134,7 @@ Ranks resolve_ranks(std::vector<RankFacts> facts, const Input& input, const Conf
   settle_steps(ranks, input, problems);
   settle_expected(input.workload, ranks, problems);
   compare_with_mesh(input.workload, ranks, problems);
+  check_host_map(config, ranks, problems);
   return ranks;
 }
 

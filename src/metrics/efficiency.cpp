@@ -33,7 +33,8 @@ struct Efficiency {
                 "max useful, communication efficiency = max useful / len(R), parallel efficiency = their product = "
                 "mean useful / len(R). Communication efficiency = serialisation (max useful / step replayed with transfers of "
                 "length 0) x transfer (that step / len(R)); these two are absent where more than 1 % of the communication is "
-                "not matched with all its ranks. Headline: pooled over steps. Above 0.8 is acceptable.",
+                "not matched with all its ranks, or the replay does not cover the step's window or is shorter than max useful. "
+                "Headline: pooled over steps. Above 0.8 is acceptable.",
             .needs = "GPU events with steps; for several hosts collectives that align their clocks",
             .section = PageSection::further,
             .aliases = {},
@@ -79,6 +80,8 @@ struct Efficiency {
     std::int64_t start_ns = 0, length_ns = 0;
     Sums sums;
     std::int64_t ideal_ns = -1;  // -1: the replay does not give this window back, or transfers are not known
+    /// A replay shorter than one GPU's compute lacks that GPU or lets its streams overlap: it tells nothing of waits.
+    bool is_replayed() const { return ideal_ns >= 0 && ideal_ns >= sums.useful_max_ns; }
     auto key() const { return std::tuple(step, replica); }
     void combine(const Row& other) {
       if (start_ns != other.start_ns || length_ns != other.length_ns) return combine_windows(other);
@@ -98,13 +101,13 @@ struct Efficiency {
       all.push_back(column("ideal_network_ns", &Row::ideal_ns, "ns", "length of the step replayed without transfers", -1));
       all.push_back(derived<Row>("serialisation_efficiency_ratio", "ratio", "max useful / step without transfers",
                                  [](const Row& row) {
-                                   return row.ideal_ns < 0 ? std::numeric_limits<double>::quiet_NaN()
+                                   return !row.is_replayed() ? std::numeric_limits<double>::quiet_NaN()
                                                            : ratio(static_cast<double>(row.sums.useful_max_ns),
                                                                    static_cast<double>(row.ideal_ns));
                                  }));
       all.push_back(derived<Row>("transfer_efficiency_ratio", "ratio", "step without transfers / length",
                                  [](const Row& row) {
-                                   return row.ideal_ns < 0 ? std::numeric_limits<double>::quiet_NaN()
+                                   return !row.is_replayed() ? std::numeric_limits<double>::quiet_NaN()
                                                            : ratio(static_cast<double>(row.ideal_ns),
                                                                    static_cast<double>(row.length_ns));
                                  }));
@@ -221,7 +224,7 @@ struct Efficiency {
     out.value("communication_efficiency_ratio", communication, "max useful / step window, pooled over steps");
     std::string line = percent(ratio(mean_ns, length_ns)) + " of all GPU time in the steps computes = load balance " +
                        percent(balance) + " x communication efficiency " + percent(communication) +
-                       add_network(tables, max_ns, out);
+                       add_network(rows, max_ns, length_ns, out);
     const bool uncorrected = std::any_of(context.clock.hosts.begin(), context.clock.hosts.end(),
                                          [](const HostClock& host) { return !host.corrected; });
     if (uncorrected) {
@@ -241,15 +244,13 @@ struct Efficiency {
   }
 
  private:
-  /// " (waiting for each other … x transfers …)"; empty if a step does not replay.
-  static std::string add_network(const Tables& tables, double max_useful_ns, Report& out) {
-    double ideal_ns = 0, measured_ns = 0;
-    for (const Network& row : tables.of<Network>()) {
-      if (row.ideal_ns <= 0) ideal_ns = measured_ns = std::numeric_limits<double>::quiet_NaN();
-      ideal_ns += static_cast<double>(row.ideal_ns);
-      measured_ns += static_cast<double>(row.measured_ns);
-    }
-    const double serialisation = ratio(max_useful_ns, ideal_ns), transfer = ratio(ideal_ns, measured_ns);
+  /// " (waiting for each other … x transfers …)"; empty if a step does not replay: the two factors are of the same windows
+  /// as their product.
+  static std::string add_network(const std::vector<Row>& rows, double max_useful_ns, double length_ns, Report& out) {
+    double ideal_ns = 0;
+    for (const Row& row : rows)
+      ideal_ns += row.is_replayed() ? static_cast<double>(row.ideal_ns) : std::numeric_limits<double>::quiet_NaN();
+    const double serialisation = ratio(max_useful_ns, ideal_ns), transfer = ratio(ideal_ns, length_ns);
     out.value("serialisation_efficiency_ratio", serialisation, "max useful / replay without transfers");
     out.value("transfer_efficiency_ratio", transfer, "replay without transfers / step window");
     if (std::isnan(serialisation) || std::isnan(transfer)) return "";

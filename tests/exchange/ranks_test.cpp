@@ -157,6 +157,27 @@ TEST(Ranks, AbsurdWorldSizeDoesNotVote) {
   EXPECT_EQ(ranks.expected, 1);
 }
 
+TEST(Ranks, AWorldSizeThatARankContradictsIsNone) {
+  RankBuilder b;
+  b.add("a.sqlite", 0, 1);
+  b.add("b.sqlite", 1);
+  const Ranks ranks = b.resolve();
+  EXPECT_EQ(ranks.world_size, -1);
+  EXPECT_EQ(ranks.expected, 2);
+}
+
+TEST(Ranks, HostMapOfOtherRanksIsNamed) {
+  RankBuilder b;
+  b.add("a.json", 0, 2);
+  b.add("b.json", 1, 2);
+  b.config.input.host_map = "hosts.txt";
+  b.input.host_map = {{0, "a"}, {1, "a"}, {2, "b"}, {3, "b"}};
+  b.resolve();
+  ASSERT_EQ(b.problems.rows().size(), 1u);
+  EXPECT_EQ(b.problems.rows()[0].file, "hosts.txt");
+  EXPECT_EQ(b.problems.rows()[0].detail, "--host-map names ranks 2-3, the run has 2 ranks");
+}
+
 TEST(Ranks, ExpectedAndMissing) {
   RankBuilder b;
   b.add("a.json", 1, 10);
@@ -166,7 +187,7 @@ TEST(Ranks, ExpectedAndMissing) {
   EXPECT_THAT(ranks.missing, ElementsAre(0, 2, 3, 4, 6, 7, 8, 9));
   ASSERT_EQ(b.problems.count(Code::missing_ranks), 8);
   EXPECT_EQ(b.problems.rows().size(), 1u);
-  EXPECT_EQ(b.problems.rows()[0].detail, "0, 2-4, 6-9 of 10");
+  EXPECT_EQ(b.problems.rows()[0].detail, "ranks 0, 2-4, 6-9 of a run of 10");
 
   for (RankFacts& f : b.facts) f.world_size = -1;
   EXPECT_EQ(b.resolve().expected, 6);
