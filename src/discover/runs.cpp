@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/problems.hpp"
@@ -99,6 +100,16 @@ int folder_of(const std::string& path, const std::vector<std::string>& folders) 
   return deepest;
 }
 
+/// "a/b/rank0.json" -> {"a", "b"}
+std::vector<std::string> folders_above(std::string_view shown) {
+  std::vector<std::string> parts;
+  for (std::size_t slash = shown.find('/'); slash != std::string_view::npos; slash = shown.find('/')) {
+    parts.emplace_back(shown.substr(0, slash));
+    shown.remove_prefix(slash + 1);
+  }
+  return parts;
+}
+
 }  // namespace
 
 void number_folders_as_iterations(std::vector<Candidate>& files, const std::vector<std::string>& named) {
@@ -123,6 +134,29 @@ void number_folders_as_iterations(std::vector<Candidate>& files, const std::vect
     if (folder < 0) continue;
     c.file.iteration = folder;
     c.file.iteration_label = file_name(folders[static_cast<std::size_t>(folder)]);
+  }
+}
+
+void separate_runs(std::vector<Candidate>& files) {
+  using Folders = std::vector<std::string>;
+  std::map<std::tuple<bool, std::int32_t, std::int32_t, std::int32_t>, std::set<Folders>> places;  // of each rank
+  for (const Candidate& c : files)
+    if (c.run.empty() && c.rank >= 0 && !is_companion(c.file.format))
+      places[{is_nsys(c.file.format), c.file.iteration, c.file.replica, c.rank}].insert(folders_above(c.file.shown));
+  std::set<Folders> parents;  // of runs
+  for (const auto& [rank, folders] : places)
+    for (auto at = folders.begin(); at != folders.end() && std::next(at) != folders.end(); ++at) {
+      const Folders &a = *at, &b = *std::next(at);
+      const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+      if (differ.first != a.end() && differ.second != b.end()) parents.emplace(a.begin(), differ.first);
+    }
+  for (Candidate& c : files) {
+    const Folders folders = folders_above(c.file.shown);
+    for (std::size_t depth = folders.size(); c.run.empty() && depth-- > 0;) {
+      const auto end = folders.begin() + static_cast<std::ptrdiff_t>(depth);
+      if (!parents.contains(Folders(folders.begin(), end))) continue;
+      for (auto part = folders.begin(); part <= end; ++part) c.run += (c.run.empty() ? "" : "/") + *part;
+    }
   }
 }
 

@@ -46,8 +46,7 @@ Sniffed known(TraceFormat format, std::string what) {
   return found;
 }
 
-std::int64_t find_world_size(std::string_view head) {
-  const std::string_view key = "\"world_size\"";
+std::int64_t find_number(std::string_view head, std::string_view key) {
   std::size_t at = head.find(key);
   if (at == std::string_view::npos) return -1;
   at = head.find_first_not_of(" \t\r\n:", at + key.size());
@@ -56,6 +55,14 @@ std::int64_t find_world_size(std::string_view head) {
   for (; at < head.size() && head[at] >= '0' && head[at] <= '9' && digits < 9; ++at, ++digits)
     value = value * 10 + (head[at] - '0');
   return digits > 0 ? value : -1;
+}
+
+Sniffed kineto_trace(std::string_view head) {
+  Sniffed found = known(TraceFormat::kineto, "Kineto trace");
+  found.world_size = find_number(head, "\"world_size\"");
+  const std::size_t info = head.find("\"distributedInfo\"");
+  if (info != std::string_view::npos) found.rank = find_number(head.substr(info), "\"rank\"");
+  return found;
 }
 
 /// {"data":["…", …]}, on a line of its own: how the older nsys JSON begins.
@@ -75,20 +82,12 @@ bool is_list_of_strings(std::string_view text) {
 Sniffed sniff_object(std::string_view text) {
   const std::vector<std::string_view> keys = keys_at_depth(text, 1);
   const auto has = [&](std::string_view key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
-  if (has("traceEvents")) {
-    Sniffed found = known(TraceFormat::kineto, "Kineto trace");
-    found.world_size = find_world_size(text);
-    return found;
-  }
+  if (has("traceEvents")) return kineto_trace(text);
   if (has("nodes") && has("schema")) return known(TraceFormat::execution_trace, "execution trace");
   // Metadata of any length may come before traceEvents.
   for (const std::string_view key : {"schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds",
                                      "displayTimeUnit", "traceName", "cupti_version"})
-    if (has(key)) {
-      Sniffed found = known(TraceFormat::kineto, "Kineto trace");
-      found.world_size = find_world_size(text);
-      return found;
-    }
+    if (has(key)) return kineto_trace(text);
   const std::string_view first_line = text.substr(0, text.find('\n'));
   if (contains(text, "_ttft_ms\"") || contains(text, "_tpot_ms\"") || has("avg_latency"))
     return known(TraceFormat::unknown, "serving benchmark result");

@@ -15,6 +15,7 @@ struct Sniffed {
   bool readable = true;
   std::string what;              // "Kineto trace", "Nsight Systems report", "PDF", …: for messages
   std::int64_t world_size = -1;  // distributedInfo.world_size if it is among the first bytes
+  std::int64_t rank = -1;        // distributedInfo.rank, likewise
 };
 
 /// Reads at most the first 64 KB (and inflates at most 64 KB of them).

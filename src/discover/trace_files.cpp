@@ -150,6 +150,8 @@ class Sieve {
     NameFacts name = read_name(lead, file.shown, rank_regex_);
     Candidate c;
     c.run = name.run;
+    const bool by_name = name.rank >= 0 && (config_.input.rank_from_name || found.rank < 0);
+    c.rank = by_name ? name.rank : static_cast<std::int32_t>(found.rank);
     c.file.path = file.path;
     c.file.shown = file.shown;
     c.file.format = found.format;
@@ -296,16 +298,14 @@ Input find_input(const Config& config, const CanRead& can_read, Problems& proble
   Input input;
   input.root = tree.root;
   number_folders_as_iterations(candidates, config.input.folders);
+  separate_runs(candidates);
   select_run(candidates, config.input, input);
   for (Candidate& c : candidates) input.files.push_back(std::move(c.file));
   const std::int64_t world = guess_world_size(sieve, input.files);
   input.workload = find_workload(tree, input.run, config.input, world, problems);
   if (!config.input.host_map.empty()) {
-    const std::optional<std::string> text = read_small_file(config.input.host_map);
-    if (!text)
-      throw FatalError(ExitCode::bad_request, "--host-map " + config.input.host_map + " cannot be read (" +
-                                                  file_trouble(config.input.host_map) + ")");
-    input.host_map = parse_host_map(*text, config.input.host_map);
+    const std::string text = read_named_file("--host-map", config.input.host_map);
+    input.host_map = parse_host_map(text, config.input.host_map);
   }
   return input;
 }

@@ -190,6 +190,51 @@ TEST(TraceFiles, SeveralFoldersWithTheSameRanksAreIterations) {
   EXPECT_EQ(find_input(config, kineto_only, problems).files[1].iteration, -1);
 }
 
+TEST(TraceFiles, FoldersSideBySideWithTheSameRanksAreRuns) {
+  const TempTree tree;
+  for (const char* name : {"runs/lr1/profile_traces/rank0.json", "runs/lr1/profile_traces/rank1.json", "runs/lr2/rank0.json",
+                           "runs/lr2/rank1.json", "runs/lr3/rank7.json"})
+    tree.add(name, kineto);
+  Config config = config_for(tree);
+  EXPECT_THAT(message_of(config), HasSubstr("3 runs (runs/lr1, runs/lr2, runs/lr3)"));
+  config.input.run = "lr2";
+  Problems problems;
+  EXPECT_THAT(shown(find_input(config, kineto_only, problems)), ElementsAre("runs/lr2/rank0.json", "runs/lr2/rank1.json"));
+  config.input.run = "lr1";
+  EXPECT_EQ(find_input(config, kineto_only, problems).files.size(), 2U);
+}
+
+TEST(TraceFiles, SweepsInFoldersOfSweepsAreRunsToo) {
+  const TempTree tree;
+  for (const char* name : {"a/lr1/rank_0/t.json", "a/lr2/rank_0/t.json", "b/lr1/rank_0/t.json", "b/lr1/rank_1/t.json"})
+    tree.add(name, kineto);
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("3 runs (a/lr1, a/lr2, b)"));
+}
+
+TEST(TraceFiles, FoldersWithPartsOfOneSetAreOneRun) {
+  const auto of_rank = [](int rank) {
+    return R"({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": )" + std::to_string(rank) +
+           R"(, "world_size": 4}, "traceEvents": []})";
+  };
+  const TempTree tree;
+  tree.add("node0/rank0.json", kineto);
+  tree.add("node1/rank1.json", kineto);
+  Problems problems;
+  EXPECT_EQ(find_input(config_for(tree), kineto_only, problems).runs.size(), 1U);
+  const TempTree local;  // the names carry the number on the node, the content the rank
+  for (const int rank : {0, 1, 2, 3})
+    local.add("node" + std::to_string(rank / 2) + "/rank" + std::to_string(rank % 2) + ".json", of_rank(rank));
+  EXPECT_EQ(find_input(config_for(local), kineto_only, problems).files.size(), 4U);
+  const TempTree copy;  // a copy below the folder is no neighbour
+  copy.add("t/rank0.json", kineto);
+  copy.add("t/old/rank0.json", kineto);
+  EXPECT_EQ(find_input(config_for(copy), kineto_only, problems).runs.size(), 1U);
+  const TempTree same;  // the same ranks inside, names without any
+  same.add("x/host_1.2.pt.trace.json", of_rank(3));
+  same.add("y/host_3.4.pt.trace.json", of_rank(3));
+  EXPECT_THAT(message_of(config_for(same)), HasSubstr("2 runs (x, y)"));
+}
+
 TEST(TraceFiles, ArchivesAreToBeUnpacked) {
   const TempTree tree;
   tree.add("traces.zip", "PK\x03\x04");
