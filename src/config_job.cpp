@@ -107,7 +107,6 @@ std::string job_text(const Config& config) {
   for (const Option& option : options()) {
     if (option.job_key.empty() || !option.get) continue;
     std::vector<std::string> texts = option.get(config);
-    if (texts.empty() && option.shape != OptionShape::list) continue;
     if (option.value == OptionValue::path)
       for (std::string& text : texts)
         if (!is_inline(text)) text = fs::absolute(text).lexically_normal().string();
@@ -121,6 +120,8 @@ std::string job_text(const Config& config) {
     out << YAML::Key << (map.empty() ? option.job_key : option.job_key.substr(dot + 1)) << YAML::Value;
     if (option.shape == OptionShape::list)
       out << YAML::Flow << texts;
+    else if (texts.empty())
+      out << YAML::Null;  // not set; read as if the key were not there
     else
       out << texts.front();
   }

@@ -198,5 +198,16 @@ TEST_F(JobFile, DumpedRequestAsksForTheSame) {
   EXPECT_TRUE(again.input.rank_from_name && again.strict);
 }
 
+TEST_F(JobFile, DumpedRequestHoldsEveryKey) {
+  const std::string text = job_text(config_of({"/abs/traces"}));
+  for (const Option& option : options()) {
+    if (option.job_key.empty()) continue;
+    const std::string key = option.job_key.substr(option.job_key.find('.') + 1);
+    EXPECT_NE(("\n" + text).find((option.job_key == key ? "\n" : "\n  ") + key + ":"), std::string::npos) << option.job_key;
+  }
+  EXPECT_EQ(job_text(config_of({"--job", job(text)})), text);
+  EXPECT_TRUE(config_of({"--job", job(text)}).input.card.empty());
+}
+
 }  // namespace
 }  // namespace ccl
