@@ -88,6 +88,13 @@ expect "nor its file" [ ! -e kept.json ]
 run 2 runs -o runs.h5
 expect "several runs are listed" says err 'first, second'
 run 0 runs --run second -o one.h5
+mkdir -p sweep/lr1 sweep/lr2 && cp set/profile_traces/*/rank* sweep/lr1 && cp set/profile_traces/*/rank* sweep/lr2
+run 0 sweep --each-run -o sweep.h5
+expect "folders with the same ranks are runs" [ -f sweep.lr2.h5 ] && expect "and none is lost" silent_about err '^lost'
+run 0 sweep --run lr1 -o lr1.h5
+echo '{}' >sweep/workload_card.yaml
+run 0 sweep --run lr1 -o lr1.h5
+expect "a found card that is none is a warning with its reason" says err '^card_invalid: .*workload_card.yaml \(it has none of'
 run 0 runs --each-run -o runs.h5
 expect "a file per run" [ -f runs.first.h5 ] && expect "a file per run" [ -f runs.second.h5 ]
 run 0 runs --each-run --output-json -o runs.h5

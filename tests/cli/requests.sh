@@ -25,6 +25,12 @@ refused() {
 mkdir empty plain
 echo 'not a trace' >plain/notes.txt
 printf 'input: empty\nmetrcs: [iter_time]\n' >typo.yaml
+mkdir cpu_only nameless
+cpu='{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 2}'
+gpu='{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"device": 0, "stream": 7}}'
+printf '{"schemaVersion": 1, "traceEvents": [%s]}' "$cpu" | tee cpu_only/a.json >cpu_only/b.json
+printf '{"schemaVersion": 1, "traceEvents": [%s]}' "$gpu" | tee nameless/a.json >nameless/b.json
+printf 'workload:\n  data: {seq_lenn: 8}\n' >card.yaml
 printf 'kernel:\n  communication: {}\n' >settings.yaml
 
 refused "no trace folder"
@@ -40,6 +46,13 @@ refused "there is no folder" empty -o nowhere/x.h5
 refused "nowhere" nowhere
 refused "empty" empty
 refused "plain" plain
+refused "a.json: no_rank and no_gpu_events, b.json: no_rank and no_gpu_events) profile with" cpu_only
+refused "a.json: no_rank, b.json: no_rank) see --rank-regex" nameless
+refused "--card typo.yaml (cannot be used: it has none of" nameless --card typo.yaml
+refused "line 2: 'workload.data.seq_lenn' is not read, did you mean 'seq_len'?" nameless --card card.yaml
+refused "--config nowhere.toml (cannot be read: no such file)" nameless --config nowhere.toml
+refused "--megatron-args --tp 2 (cannot be used: " nameless --megatron-args '--tp 2'
+refused "--host-map empty (cannot be read: is a folder)" nameless --host-map empty
 refused "Did you mean 'kernels'?" empty --settings settings.yaml
 refused "nowhere.yaml" empty --settings nowhere.yaml
 
