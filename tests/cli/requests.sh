@@ -48,11 +48,11 @@ refused "empty" empty
 refused "plain" plain
 refused "a.json: no_rank and no_gpu_events, b.json: no_rank and no_gpu_events) profile with" cpu_only
 refused "a.json: no_rank, b.json: no_rank) see --rank-regex" nameless
-refused "--card typo.yaml (cannot be used: it has none of" nameless --card typo.yaml
+refused "--card typo.yaml cannot be used (it has none of" nameless --card typo.yaml
 refused "line 2: 'workload.data.seq_lenn' is not read, did you mean 'seq_len'?" nameless --card card.yaml
-refused "--config nowhere.toml (cannot be read: no such file)" nameless --config nowhere.toml
-refused "--megatron-args --tp 2 (cannot be used: " nameless --megatron-args '--tp 2'
-refused "--host-map empty (cannot be read: is a folder)" nameless --host-map empty
+refused "--config nowhere.toml cannot be read (no such file)" nameless --config nowhere.toml
+refused "--megatron-args --tp 2 cannot be used (" nameless --megatron-args '--tp 2'
+refused "--host-map empty cannot be read (a folder)" nameless --host-map empty
 refused "Did you mean 'kernels'?" empty --settings settings.yaml
 refused "nowhere.yaml" empty --settings nowhere.yaml
 

@@ -164,7 +164,7 @@ TEST(FindCompanions, WhatTheUserNamesMustBeUsable) {
   EXPECT_THAT(refusal("conda.yaml", "", ""), HasSubstr("none of the sections"));
   EXPECT_THAT(refusal("passwd", "", ""), HasSubstr("--card " + tree.path("passwd")));
   EXPECT_THAT(refusal("gone.yaml", "", ""), HasSubstr("no such file"));
-  EXPECT_THAT(refusal("t", "", ""), HasSubstr("is a folder"));
+  EXPECT_THAT(refusal("t", "", ""), HasSubstr("a folder"));
   EXPECT_THAT(refusal("", "conda.yaml", ""), HasSubstr("--config " + tree.path("conda.yaml")));
   EXPECT_THAT(refusal("", "cut.toml", ""), HasSubstr("line 2"));
   EXPECT_THAT(refusal("", "passwd", ""), HasSubstr("--config"));
