@@ -1,25 +1,21 @@
 // A part of a file on its way to the worker that puts the file together. Out: one parcel with the small tables, then
-// the GPU events and launches in parcels of bounded size. In, at the other end: everything gets the number it would
+// the GPU events and launches in parcels of bounded size, column by column in few bytes. In, at the other end: everything gets the number it would
 // have had if one builder had read the whole file, and launches are joined in the order of the file.
 #include <algorithm>
 
 #include "parse/kineto_build.hpp"
+#include "parse/packed_numbers.hpp"
 
 namespace ccl {
 namespace {
 
-constexpr std::size_t events_in_parcel = std::size_t{1} << 13;  // 650 KB, which stay in the cache of both ends
+constexpr std::size_t events_in_parcel = std::size_t{1} << 13;  // about 200 KB, which stay in the cache of both ends
 
 template <class T>
 void append(Column<T>& to, const std::vector<T>& rows) {
   const std::size_t before = to.size();
   to.resize(before + rows.size());
   std::copy(rows.begin(), rows.end(), to.begin() + before);
-}
-
-template <class T>
-std::vector<T> slice(const Column<T>& column, std::size_t first, std::size_t count) {
-  return {column.begin() + first, column.begin() + first + count};
 }
 
 void pack(const std::vector<std::string>& texts, ByteWriter& out) {
@@ -103,13 +99,14 @@ Bytes KinetoBuilder::pack_events(std::size_t parcel) const {
   const std::size_t first = std::min(parcel * events_in_parcel, events.size());
   const std::size_t count = std::min(events_in_parcel, events.size() - first);
   ByteWriter out;
-  out.array(events.start_ns.span().subspan(first, count));
-  out.array(events.dur_ns.span().subspan(first, count));
-  out.array(events.name.span().subspan(first, count));
-  out.array(events.lane.span().subspan(first, count));
-  out.array(events.kind.span().subspan(first, count));
-  out.array(events.correlation.span().subspan(first, count));
-  launches_.pack(first, parcel + 1 == parcels_count() ? SIZE_MAX : first + count, out);
+  out.value<std::uint64_t>(count);
+  pack_differences(count, [&](std::size_t i) { return events.start_ns[first + i]; }, out);
+  pack_differences(count, [&](std::size_t i) { return events.correlation[first + i]; }, out);
+  pack_numbers(count, [&](std::size_t i) { return static_cast<std::uint64_t>(events.dur_ns[first + i]); }, out);
+  pack_numbers(count, [&](std::size_t i) { return std::uint64_t{events.name[first + i]}; }, out);
+  pack_numbers(count, [&](std::size_t i) { return std::uint64_t{events.lane[first + i]}; }, out);
+  pack_numbers(count, [&](std::size_t i) { return static_cast<std::uint64_t>(events.kind[first + i]); }, out);
+  launches_.pack(events, first, parcel + 1 == parcels_count() ? SIZE_MAX : first + count, out);
   return out.take();
 }
 
@@ -187,17 +184,19 @@ void KinetoBuilder::absorb_slices(const std::vector<CpuSlice>& slices, const std
 
 void KinetoBuilder::absorb_events(ByteReader& in) {
   EventTable& events = trace_.events;
-  append(events.start_ns, in.array<std::int64_t>());
-  append(events.dur_ns, in.array<std::int64_t>());
-  for (const std::uint32_t name : in.array<std::uint32_t>()) events.name.push_back(part_.names[name]);
-  for (const std::uint16_t lane : in.array<std::uint16_t>()) events.lane.push_back(part_.lanes[lane]);
-  append(events.kind, in.array<EventKind>());
-  append(events.correlation, in.array<std::int64_t>());
-  while (events.step.size() < events.size()) {
-    events.step.push_back(-1);
-    events.launch_ns.push_back(absent_ns);
-    events.launch_thread.push_back(0);
-  }
+  const std::size_t first = events.size();
+  const std::size_t size = first + in.value<std::uint64_t>();
+  const auto resize = [size](auto&... columns) { (columns.resize(size), ...); };
+  resize(events.start_ns, events.dur_ns, events.name, events.lane, events.kind, events.step, events.correlation,
+         events.launch_ns, events.launch_thread);
+  unpack_differences(in, [&](std::size_t i, std::int64_t ns) { events.start_ns[first + i] = ns; });
+  unpack_differences(in, [&](std::size_t i, std::int64_t number) { events.correlation[first + i] = number; });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t ns) { events.dur_ns[first + i] = static_cast<std::int64_t>(ns); });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t name) { events.name[first + i] = part_.names[name]; });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t lane) { events.lane[first + i] = part_.lanes[lane]; });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t kind) { events.kind[first + i] = static_cast<EventKind>(kind); });
+  std::fill(events.step.begin() + first, events.step.end(), -1);
+  std::fill(events.launch_ns.begin() + first, events.launch_ns.end(), absent_ns);
   launches_.replay(in, part_.first_event, part_.threads, events);
 }
 

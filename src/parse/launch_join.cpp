@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "parse/packed_numbers.hpp"
+
 namespace ccl {
 namespace {
 
@@ -130,27 +132,51 @@ void LaunchJoin::settle_waiting(EventTable& events) {
 
 void LaunchJoin::finish(EventTable& events) { settle_waiting(events); }
 
-void LaunchJoin::pack(std::size_t first, std::size_t end, ByteWriter& out) const {
+void LaunchJoin::pack(const EventTable& events, std::size_t first, std::size_t end, ByteWriter& out) const {
   const auto of = [&](const auto& rows, auto place) {
     const auto from = std::partition_point(rows.begin(), rows.end(), [&](const auto& row) { return row.*place < first; });
     const auto to = std::partition_point(from, rows.end(), [&](const auto& row) { return row.*place < end; });
     return std::span(from, to);
   };
-  out.array(of(written_, &Written::before_event));
-  out.array(of(waiting_, &Waiting::row));
+  const std::span<const Written> launches = of(written_, &Written::before_event);
+  const auto count = launches.size();
+  out.value<std::uint64_t>(count);
+  pack_differences(count, [&](std::size_t i) { return static_cast<std::int64_t>(launches[i].before_event); }, out);
+  pack_differences(count, [&](std::size_t i) { return launches[i].launch.key; }, out);
+  pack_differences(count, [&](std::size_t i) { return launches[i].launch.start_ns; }, out);
+  pack_numbers(count, [&](std::size_t i) { return std::uint64_t{launches[i].launch.thread}; }, out);
+  pack_numbers(count, [&](std::size_t i) { return std::uint64_t{launches[i].launch.state}; }, out);
+  const std::span<const Waiting> waiting = of(waiting_, &Waiting::row);
+  out.value<std::uint64_t>(waiting.size());
+  pack_differences(waiting.size(), [&](std::size_t i) { return std::int64_t{waiting[i].row}; }, out);
+  // Nearly always the correlation, which is there already.
+  pack_numbers(waiting.size(), [&](std::size_t i) {
+    return static_cast<std::uint64_t>(waiting[i].key) - static_cast<std::uint64_t>(events.correlation[waiting[i].row]);
+  }, out);
 }
 
 void LaunchJoin::replay(ByteReader& in, std::uint32_t first_event, std::span<const std::uint32_t> threads,
                         EventTable& events) {
-  const std::vector<Written> launches = in.array<Written>();
+  std::vector<Written> launches(in.value<std::uint64_t>());
+  unpack_differences(in, [&](std::size_t i, std::int64_t row) { launches[i].before_event = static_cast<std::uint64_t>(row); });
+  unpack_differences(in, [&](std::size_t i, std::int64_t key) { launches[i].launch.key = key; });
+  unpack_differences(in, [&](std::size_t i, std::int64_t ns) { launches[i].launch.start_ns = ns; });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t thread) { launches[i].launch.thread = threads[thread]; });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t state) { launches[i].launch.state = static_cast<std::uint32_t>(state); });
+  std::vector<Waiting> waiting(in.value<std::uint64_t>());
+  unpack_differences(in, [&](std::size_t i, std::int64_t row) { waiting[i].row = static_cast<std::uint32_t>(row); });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t more) {
+    const std::int64_t correlation = events.correlation[waiting[i].row + first_event];
+    waiting[i].key = static_cast<std::int64_t>(more + static_cast<std::uint64_t>(correlation));
+  });
   std::size_t next = 0;
   const auto add_launches = [&](std::uint64_t up_to) {
     for (; next < launches.size() && launches[next].before_event <= up_to; ++next) {
       const Launch& launch = launches[next].launch;
-      add_launch(launch.key, launch.start_ns, threads[launch.thread], launch.state == graph_launch);
+      add_launch(launch.key, launch.start_ns, launch.thread, launch.state == graph_launch);
     }
   };
-  for (const Waiting& event : in.array<Waiting>()) {
+  for (const Waiting& event : waiting) {
     add_launches(event.row);
     add_event(event.key, event.row + first_event, events);
   }

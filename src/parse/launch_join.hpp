@@ -28,8 +28,9 @@ class LaunchJoin {
   /// before. 32 bytes a launch, 16 an event.
   void write_down() { writes_down_ = true; }
   /// What was written down of the events [first, end); launches go with the event behind them.
-  void pack(std::size_t first, std::size_t end, ByteWriter& out) const;
-  /// What another one packed, as if it came here; events and threads get the numbers they have in the whole file.
+  void pack(const EventTable& events, std::size_t first, std::size_t end, ByteWriter& out) const;
+  /// What another one packed, as if it came here; events (which have their correlation) and threads get the numbers they
+  /// have in the whole file.
   void replay(ByteReader& in, std::uint32_t first_event, std::span<const std::uint32_t> threads, EventTable& events);
 
  private:
