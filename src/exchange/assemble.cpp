@@ -60,21 +60,27 @@ void keep_candidates(std::vector<StepMember>& members) {
   std::erase_if(members, [](const StepMember& member) { return member.records.empty(); });
 }
 
-void match_group(std::span<const CollectiveRecord> records, const Ranks& ranks, const Group& group, Drafts& drafts,
+void match_group(std::span<const CollectiveRecord* const> records, const Ranks& ranks, const Group& group, Drafts& drafts,
                  MatchCounts& counts) {
   std::vector<StepMember> numbered;  // by sequence number, whatever the step
   Steps steps;
-  for (const CollectiveRecord& record : records) {
+  Steps::iterator last = steps.end();  // records of a rank come step by step
+  const auto of_step = [&](const Steps::key_type& key) -> std::vector<StepMember>& {
+    if (last == steps.end() || last->first != key) last = steps.try_emplace(key).first;
+    return last->second;
+  };
+  for (const CollectiveRecord* const r : records) {
+    const CollectiveRecord& record = *r;
     const RankEntry& entry = ranks.entries[static_cast<std::size_t>(record.rank_row)];
     if (!entry.takes_part)
       counts.unmatched(record, Unmatched::takes_no_part);
     else if (group.sequence_everywhere && record.sequence >= 0 && !is_point_to_point(record.op))
       append(numbered, record);
     else
-      append(steps[{source_of(entry), record.step}], record);
+      append(of_step({source_of(entry), record.step}), record);
   }
   match_by_sequence(numbered, drafts, counts);
-  const SharedSteps shared(ranks, group, records.front().iteration, records.front().replica);
+  const SharedSteps shared(ranks, group, records.front()->iteration, records.front()->replica);
   for (auto& [key, members] : steps) {
     const auto& [source, step] = key;
     if (step == outside_step || !shared.shared(source, step)) {
@@ -90,6 +96,25 @@ void match_group(std::span<const CollectiveRecord> records, const Ranks& ranks, 
   }
 }
 
+auto group_key(const CollectiveRecord& r) { return std::tie(r.iteration, r.replica, r.group); }
+
+/// By group, then rank and time. Those of a rank come in order of time already: dealt to their groups, what is in order
+/// needs no sorting.
+void sort_for_matching(RecordRefs& records) {
+  std::map<std::tuple<std::int32_t, std::int32_t, GroupId>, RecordRefs> groups;
+  for (const CollectiveRecord* const record : records) groups[group_key(*record)].push_back(record);
+  records.clear();
+  for (auto& [key, of_group] : groups) {
+    const auto less = [](const CollectiveRecord* a, const CollectiveRecord* b) {
+      const auto time_key = [](const CollectiveRecord& r) { return std::tie(r.rank, r.start_ns, r.lane, r.local); };
+      return time_key(*a) < time_key(*b);
+    };
+    if (!std::is_sorted(of_group.begin(), of_group.end(), less)) std::sort(of_group.begin(), of_group.end(), less);
+    records.insert(records.end(), of_group.begin(), of_group.end());
+    of_group = RecordRefs();
+  }
+}
+
 }  // namespace
 
 MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
@@ -99,24 +124,27 @@ MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& 
 
 MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
                             Problems& problems, const SplitWords& splits) {
-  const auto key = [](const CollectiveRecord& r) {
-    return std::tie(r.iteration, r.replica, r.group, r.rank, r.start_ns, r.lane, r.local);
-  };
-  std::sort(records.begin(), records.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  RecordRefs refs;
+  refs.reserve(records.size());
+  for (const CollectiveRecord& record : records) refs.push_back(&record);
+  return assemble(std::move(refs), ranks, groups, problems, splits);
+}
+
+MatchedCollectives assemble(RecordRefs records, const Ranks& ranks, const Groups& groups, Problems& problems,
+                            const SplitWords& splits) {
+  sort_for_matching(records);
   Drafts drafts;
   MatchCounts counts;
   for (std::size_t first = 0, end = 0; first < records.size(); first = end) {
-    const CollectiveRecord& r = records[first];
-    while (end < records.size() && records[end].iteration == r.iteration && records[end].replica == r.replica &&
-           records[end].group == r.group)
-      ++end;
+    const CollectiveRecord& r = *records[first];
+    while (end < records.size() && group_key(*records[end]) == group_key(r)) ++end;
     const std::int32_t row = groups.row_of(r.group);
     if (row < 0) continue;
     const Group& group = groups.groups[static_cast<std::size_t>(row)];
-    const std::span<const CollectiveRecord> of_group(records.data() + first, end - first);
-    for (const CollectiveRecord& record : of_group)
-      if (record.splits_disagree || sizes_disagree(record, record.group_size > 0 ? record.group_size : group.size))
-        counts.inconsistent(record);
+    const auto of_group = std::span<const CollectiveRecord* const>(records).subspan(first, end - first);
+    for (const CollectiveRecord* const record : of_group)
+      if (record->splits_disagree || sizes_disagree(*record, record->group_size > 0 ? record->group_size : group.size))
+        counts.inconsistent(*record);
     if (group.size != 1) match_group(of_group, ranks, group, drafts, counts);  // one member has no partner
   }
   MatchedCollectives matched = finish_drafts(drafts, ranks, groups, SplitIndex(splits), counts);

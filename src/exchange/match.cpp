@@ -3,8 +3,11 @@
 #include "exchange/match.hpp"
 #include "exchange/split_lists.hpp"
 
+#include <algorithm>
+
 #include "core/collective_math.hpp"
 #include "exchange/clock.hpp"
+#include "exchange/match_parts.hpp"
 
 namespace ccl {
 namespace {
@@ -89,6 +92,40 @@ std::vector<SplitWords> route_splits(const SplitWords& splits, const std::vector
   return out;
 }
 
+namespace {
+
+/// What this worker is to match.
+struct Owned {
+  RecordRefs refs;  // to its own records, or to those that came
+  std::vector<CollectiveRecord> came;
+  SplitWords splits;
+};
+
+/// Whether all ranks are one worker's, as where several read one file. Then nothing needs to travel.
+bool one_has_all(const Ranks& ranks) {
+  const auto differs = [](const RankEntry& a, const RankEntry& b) { return a.facts.worker != b.facts.worker; };
+  return std::adjacent_find(ranks.entries.begin(), ranks.entries.end(), differs) == ranks.entries.end();
+}
+
+Owned exchange_records(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
+                       const Comm& comm, const SplitWords& splits, std::int64_t& bytes) {
+  Owned owned;
+  if (one_has_all(ranks)) {
+    owned.splits = splits;
+    for (const CollectiveRecord& record : records)
+      if (groups.row_of(record.group) >= 0) owned.refs.push_back(&record);
+    return owned;
+  }
+  std::int64_t bytes_of_splits = 0;
+  owned.splits = exchange_counted(route_splits(splits, records, groups, comm.num_workers()), comm, bytes_of_splits);
+  owned.came = exchange_counted(route(records, groups, comm.num_workers()), comm, bytes);
+  bytes += bytes_of_splits;
+  for (const CollectiveRecord& record : owned.came) owned.refs.push_back(&record);
+  return owned;
+}
+
+}  // namespace
+
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
               const Comm& comm, Problems& problems) {
   return match(records, ranks, groups, comm, problems, {});
@@ -97,13 +134,10 @@ Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, 
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
               const Comm& comm, Problems& problems, const SplitWords& splits) {
   Matched matched;
-  std::int64_t bytes_of_splits = 0;
-  const SplitWords owned_splits =
-      exchange_counted(route_splits(splits, records, groups, comm.num_workers()), comm, bytes_of_splits);
-  std::vector<CollectiveRecord> owned =
-      exchange_counted(route(records, groups, comm.num_workers()), comm, matched.bytes_out);
-  matched.bytes_out += bytes_of_splits;
-  together(comm, [&] { matched.mine = assemble(std::move(owned), ranks, groups, problems, owned_splits); });
+  {
+    Owned owned = exchange_records(records, ranks, groups, comm, splits, matched.bytes_out);
+    together(comm, [&] { matched.mine = assemble(std::move(owned.refs), ranks, groups, problems, owned.splits); });
+  }
   matched.clock = fit_clocks(matched.mine, ranks, comm, problems);
   keep_causality(matched.mine, ranks, comm, matched.clock, problems);
   apply_clock(matched.mine, matched.clock, ranks, groups, problems);
@@ -111,7 +145,10 @@ Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, 
   matched.verdicts.resize(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) matched.verdicts[i].local = static_cast<std::uint32_t>(i);
   auto verdicts = verdicts_of(matched.mine, matched.clock, ranks, comm.num_workers());
-  for (const RecordVerdict& verdict : exchange_counted(std::move(verdicts), comm, matched.bytes_back))
+  const bool stay = one_has_all(ranks);
+  for (const RecordVerdict& verdict :
+       stay ? std::move(verdicts[static_cast<std::size_t>(comm.worker())])
+            : exchange_counted(std::move(verdicts), comm, matched.bytes_back))
     matched.verdicts[verdict.local] = verdict;
   return matched;
 }

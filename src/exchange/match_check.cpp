@@ -152,11 +152,6 @@ std::string_view to_text(Unmatched cause) {
 
 namespace {
 
-void add_one(MatchCounts::Sum& sum, std::int32_t rank, const std::string& example) {
-  if (sum.count++ == 0) sum.example = example;
-  if (rank >= 0) ++sum.by_rank[rank];
-}
-
 /// ", most on rank 3 (12 of 20)"; the lowest of several.
 std::string most_text(const MatchCounts::Sum& sum) {
   if (sum.by_rank.empty()) return "";
@@ -169,27 +164,35 @@ std::string most_text(const MatchCounts::Sum& sum) {
 
 }  // namespace
 
-void MatchCounts::unmatched(const CollectiveRecord& record, Unmatched cause, const std::string& example) {
-  add_one(counts[{record.iteration, record.replica, record.group, record.step, Code::collective_unmatched, cause}],
-          record.rank.value, example);
+void MatchCounts::add_one(Sum& sum, std::int32_t rank) {
+  ++sum.count;
+  if (rank >= 0) ++sum.by_rank[rank];
+}
+
+MatchCounts::Sum& MatchCounts::of(const Key& key) {
+  if (last_ == nullptr || key != last_key_) last_key_ = key, last_ = &counts[key];
+  return *last_;
 }
 
 void MatchCounts::instance(const MatchedInstance& instance, Code code, const std::string& example) {
-  add_one(counts[{instance.iteration, instance.replica, instance.group, instance.step, code, Unmatched{}}], -1, example);
+  Sum& sum = of({instance.iteration, instance.replica, instance.group, instance.step, code, Unmatched{}});
+  if (sum.count == 0) sum.example = example;
+  add_one(sum, -1);
 }
 
 void MatchCounts::inconsistent(const CollectiveRecord& record) {
-  const std::string example = std::string(to_text(record.op)) + " with In " + std::to_string(record.in_bytes) + " and Out " +
-                              std::to_string(record.out_bytes) + " bytes" +
-                              (record.splits_disagree ? " and split lists that do not fit them" : "");
-  add_one(counts[{record.iteration, record.replica, record.group, record.step, Code::inout_disagree, Unmatched::own_sizes}],
-          record.rank.value, example);
+  Sum& sum = of({record.iteration, record.replica, record.group, record.step, Code::inout_disagree, Unmatched::own_sizes});
+  if (sum.count == 0)
+    sum.example = std::string(to_text(record.op)) + " with In " + std::to_string(record.in_bytes) + " and Out " +
+                  std::to_string(record.out_bytes) + " bytes" +
+                  (record.splits_disagree ? " and split lists that do not fit them" : "");
+  add_one(sum, record.rank.value);
 }
 
 void MatchCounts::dispute(const MatchedInstance& instance, Unmatched cause, std::int64_t by, const std::string& example) {
-  Sum& sum =
-      counts[{instance.iteration, instance.replica, instance.group, instance.step, Code::inout_disagree, cause}];
-  add_one(sum, -1, example);
+  Sum& sum = of({instance.iteration, instance.replica, instance.group, instance.step, Code::inout_disagree, cause});
+  if (sum.count == 0) sum.example = example;
+  add_one(sum, -1);
   if (by <= sum.worst) return;
   sum.worst = by;
   sum.example = example;

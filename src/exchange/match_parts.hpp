@@ -46,13 +46,32 @@ struct MatchCounts {
     std::string example;
   };
   std::map<Key, Sum> counts;
-  void unmatched(const CollectiveRecord& record, Unmatched cause, const std::string& example = {});
+  /// example(): its text, asked for once a key.
+  template <class Example>
+  void unmatched(const CollectiveRecord& record, Unmatched cause, Example example) {
+    Sum& sum = of({record.iteration, record.replica, record.group, record.step, Code::collective_unmatched, cause});
+    if (sum.count == 0) sum.example = example();
+    add_one(sum, record.rank.value);
+  }
+  void unmatched(const CollectiveRecord& record, Unmatched cause) {
+    unmatched(record, cause, [] { return std::string(); });
+  }
   void instance(const MatchedInstance& instance, Code code, const std::string& example = {});
   void inconsistent(const CollectiveRecord& record);
   /// by: how far apart the members are.
   void dispute(const MatchedInstance& instance, Unmatched cause, std::int64_t by, const std::string& example);
   void report(const Groups& groups, Problems& problems) const;
+
+ private:
+  static void add_one(Sum& sum, std::int32_t rank);
+  Sum& of(const Key& key);
+  Key last_key_{};  // they come in runs
+  Sum* last_ = nullptr;
 };
+
+/// assemble() of records that stay where they are.
+MatchedCollectives assemble(RecordRefs records, const Ranks& ranks, const Groups& groups, Problems& problems,
+                            const SplitWords& splits);
 
 /// Instances in the making: instance i's members are refs [first_member, first_member + members_seen).
 struct Drafts {

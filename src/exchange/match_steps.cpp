@@ -94,14 +94,14 @@ void match_by_alignment(const std::vector<StepMember>& members, const std::array
     else
       for (const auto& [i, j] : align(base_items, items, most_cells)) take(i, j);
     for (std::size_t j = 0; j < used.size(); ++j)
-      if (!used[j] && is_wanted(sequences[m][j])) counts.unmatched(*sequences[m][j], Unmatched::unequal, lengths_text(m));
+      if (!used[j] && is_wanted(sequences[m][j])) counts.unmatched(*sequences[m][j], Unmatched::unequal, [&] { return lengths_text(m); });
   }
   std::array<std::int32_t, collective_op_count> ordinals{};
   for (std::size_t i = 0; i < base.size(); ++i) {
     if (!is_wanted(base[i])) continue;
     const std::int32_t ordinal = ordinals[static_cast<std::size_t>(base[i]->op)]++;
     if (partners[i].size() < 2)
-      counts.unmatched(*base[i], Unmatched::unequal, what_text(*base[i]));
+      counts.unmatched(*base[i], Unmatched::unequal, [&] { return what_text(*base[i]); });
     else
       drafts.add(partners[i], MatchRule::aligned, base[i]->op, base[i]->step, ordinal);
   }
@@ -122,9 +122,9 @@ void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, M
     for (const auto& [i, j] : align(items_a, items_b)) add(i, j);
   const auto cause = a.empty() || b.empty() ? Unmatched::alone : Unmatched::unequal;
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (!used_a[i]) counts.unmatched(*a[i], cause, what_text(*a[i]));
+    if (!used_a[i]) counts.unmatched(*a[i], cause, [&] { return what_text(*a[i]); });
   for (std::size_t j = 0; j < b.size(); ++j)
-    if (!used_b[j]) counts.unmatched(*b[j], cause, what_text(*b[j]));
+    if (!used_b[j]) counts.unmatched(*b[j], cause, [&] { return what_text(*b[j]); });
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ void match_collectives(const std::vector<StepMember>& members, Drafts& drafts, M
     for (const StepMember& member : members)
       if (RecordRefs list = of_op(member.records, op); !list.empty()) lists.push_back(std::move(list));
     if (lists.size() == 1)
-      for (const CollectiveRecord* r : lists[0]) counts.unmatched(*r, Unmatched::alone, what_text(*r));
+      for (const CollectiveRecord* r : lists[0]) counts.unmatched(*r, Unmatched::alone, [&] { return what_text(*r); });
     else if (!match_by_ordinal(lists, op, drafts))
       any_unsettled = unsettled[o] = true;
   }
@@ -166,7 +166,7 @@ void match_pairs(const std::vector<StepMember>& members, const Group& group, Dra
       const auto found = peers.find(r);
       const std::int32_t peer = found == peers.end() ? -1 : found->second;
       if (peer < 0)
-        counts.unmatched(*r, Unmatched::peer_unknown, what_text(*r));
+        counts.unmatched(*r, Unmatched::peer_unknown, [&] { return what_text(*r); });
       else if (r->op == CollectiveOp::send)
         channels[{member.rank, peer}].sends.push_back(r);
       else if (r->op == CollectiveOp::recv)
@@ -202,8 +202,11 @@ void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, M
       const auto other = std::find_if(records.begin(), records.end(), [&](const CollectiveRecord* r) {
         return signature_of(*r) != signature_of(first);
       });
-      const std::string text = "sequence " + std::to_string(key.first) + ", " + what_text(first) +
-                               (other == records.end() ? "" : ", " + what_text(**other));
+      const CollectiveRecord* const unlike = other == records.end() ? nullptr : *other;
+      const auto text = [&first, unlike] {
+        return "sequence " + std::to_string(first.sequence) + ", " + what_text(first) +
+               (unlike == nullptr ? "" : ", " + what_text(*unlike));
+      };
       for (const CollectiveRecord* r : records) counts.unmatched(*r, cause, text);
       continue;
     }
