@@ -52,6 +52,10 @@ class ExecutionTraces {
 
 /// Of all traces in one list, made when their events are gone: a list that grew along would be copied again and again.
 void join_records(std::vector<std::vector<CollectiveRecord>> by_trace, LocalResults& local) {
+  if (by_trace.size() == 1) {
+    local.records = std::move(by_trace.front());
+    return;
+  }
   std::size_t count = 0;
   for (const auto& records : by_trace) count += records.size();
   local.records.reserve(count);

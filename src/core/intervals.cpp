@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/interval_passes.hpp"
+
 namespace ccl {
 
 Intervals merge_intervals(Intervals any) {
@@ -20,36 +22,19 @@ std::int64_t length_ns(std::span<const Interval> merged) {
 
 namespace {
 
-/// From the first interval on that ends behind t.
-std::span<const Interval> from_time(std::span<const Interval> merged, std::int64_t t_ns) {
-  const auto first = std::partition_point(merged.begin(), merged.end(),
-                                          [t_ns](const Interval& interval) { return interval.end_ns <= t_ns; });
-  return merged.subspan(static_cast<std::size_t>(first - merged.begin()));
-}
-
-// Calls found(common) for every non-empty piece of A ∩ B, in order. What lies before the other list is not walked
-// through: a short list within a long one costs a binary search.
+/// Calls found(common) for every non-empty piece of A ∩ B, in order.
 template <class Found>
 void for_each_common(std::span<const Interval> a, std::span<const Interval> b, Found found) {
-  if (a.empty() || b.empty()) return;
-  a = from_time(a, b.front().start_ns);
-  if (a.empty()) return;
-  b = from_time(b, a.front().start_ns);
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    const Interval common{std::max(a[i].start_ns, b[j].start_ns), std::min(a[i].end_ns, b[j].end_ns)};
+  for_each_pair(a, b, [&](Interval common) {
     if (common.start_ns < common.end_ns) found(common);
-    if (a[i].end_ns < b[j].end_ns)
-      ++i;
-    else
-      ++j;
-  }
+  });
 }
 
 }  // namespace
 
 std::int64_t overlap_ns(std::span<const Interval> a, std::span<const Interval> b) {
   std::int64_t total = 0;
-  for_each_common(a, b, [&](Interval common) { total += common.length_ns(); });
+  for_each_pair(a, b, [&](Interval common) { total += std::max<std::int64_t>(common.length_ns(), 0); });
   return total;
 }
 

@@ -18,6 +18,26 @@ struct Done {
   std::uint32_t kernels_count = 0;                              // of compute that had started
 };
 
+/// MergedLength where how two events lie to each other is no branch.
+class Covered {
+ public:
+  /// In order of start. counts: else nothing happens.
+  void add(Interval event, bool counts) {
+    const std::int64_t start_ns = counts ? event.start_ns : INT64_MIN, end_ns = counts ? event.end_ns : INT64_MIN;
+    const bool apart = start_ns > last_.end_ns;
+    closed_ns_ += apart ? last_.length_ns() : 0;
+    last_ = {apart ? start_ns : last_.start_ns, std::max(last_.end_ns, end_ns)};
+  }
+  std::int64_t before_ns(std::int64_t t_ns) const { return closed_ns_ + std::min(last_.end_ns, t_ns) - last_.start_ns; }
+  bool empty() const { return last_.length_ns() == 0; }
+  std::int64_t end_ns() const { return last_.end_ns; }
+
+ private:
+  static constexpr std::int64_t earliest_ns = -(std::int64_t{1} << 62);  // readers take no time before it
+  Interval last_{earliest_ns, earliest_ns};
+  std::int64_t closed_ns_ = 0;
+};
+
 /// A time that is asked for, and where the answer goes.
 struct Question {
   std::int64_t t_ns = 0;
@@ -33,15 +53,12 @@ class DeviceSweep {
   }
   void add(EventKind kind, Interval event, std::int64_t launch_ns, std::vector<Done>& answers) {
     answer_up_to(event.start_ns, answers);
-    if (event.length_ns() > 0) {
-      end_idling(event.start_ns, launch_ns, answers);
-      busy_.add(event);
-    }
-    if (kind == EventKind::compute) {
-      compute_.add(event);
-      ++kernels_count_;
-    }
-    if (kind == EventKind::compute || kind == EventKind::communication) covered_.add(event);
+    const bool computes = kind == EventKind::compute, lasts = event.length_ns() > 0;
+    if (lasts) end_idling(event.start_ns, launch_ns, answers);
+    busy_.add(event, lasts);
+    compute_.add(event, lasts && computes);
+    covered_.add(event, lasts && (computes || kind == EventKind::communication));
+    kernels_count_ += computes ? 1 : 0;
   }
   void finish(std::vector<Done>& answers) {
     answer_up_to(std::numeric_limits<std::int64_t>::max(), answers);
@@ -63,12 +80,12 @@ class DeviceSweep {
       const std::int64_t idle_ns = starved ? questions_[settled_].t_ns - busy_.end_ns() : 0;
       answers[questions_[settled_].answer].starved_ns = starved_ns_ + std::max<std::int64_t>(idle_ns, 0);
     }
-    if (starved) starved_ns_ += start_ns - busy_.end_ns();
+    starved_ns_ += starved ? start_ns - busy_.end_ns() : 0;
   }
 
   std::vector<Question> questions_;
   std::size_t next_ = 0, settled_ = 0;
-  MergedLength compute_, covered_, busy_;
+  Covered compute_, covered_, busy_;
   std::int64_t starved_ns_ = 0;
   std::uint32_t kernels_count_ = 0;
 };

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 
+#include "core/interval_passes.hpp"
+
 namespace ccl {
 namespace {
 
 constexpr std::size_t few_events = std::size_t{1} << 19;  // 8 MB of lists at most
 
 std::size_t place_of(EventKind kind) {
-  return kind == EventKind::communication ? 0 : kind == EventKind::compute ? 1 : 2;
+  constexpr std::array<std::uint8_t, 4> places{1, 0, 2, 2};  // looked up: nobody could foretell a branch
+  static_assert(EventKind::compute == EventKind{0} && EventKind::communication == EventKind{1});
+  return places[static_cast<std::size_t>(kind)];
 }
 
 Intervals& list_of(BusyLists& lists, std::size_t which) {
@@ -24,6 +28,31 @@ void add_event(BusyLists& lists, EventKind kind, Interval event) {
   if (first) lists.window = event;
   lists.window.end_ns = std::max(lists.window.end_ns, event.end_ns);
 }
+
+/// add_event for all the events of some lists.
+class BusyWriter {
+ public:
+  explicit BusyWriter(BusyLists& lists)
+      : lists_(lists), writers_{MergedWriter(lists.communication), MergedWriter(lists.compute), MergedWriter(lists.memory)} {}
+  void add(EventKind kind, Interval event) {
+    const std::size_t which = place_of(kind);
+    if (count_++ == 0) lists_.window = event;
+    end_ns_ = std::max(end_ns_, event.end_ns);
+    writers_[which].add(event);
+    ++lists_.events_count[which];
+    lists_.sum_ns[which] += event.length_ns();
+  }
+  void finish() {
+    if (count_ > 0) lists_.window.end_ns = end_ns_;
+    for (MergedWriter& writer : writers_) writer.finish();
+  }
+
+ private:
+  BusyLists& lists_;
+  std::array<MergedWriter, 3> writers_;
+  std::size_t count_ = 0;
+  std::int64_t end_ns_ = INT64_MIN;
+};
 
 }  // namespace
 
@@ -78,8 +107,10 @@ BusyTrace::BusyTrace(const RankTrace& trace)
     rows.end = i + 1;
   }
   make_room(whole, counts);
+  std::vector<BusyWriter> writers(whole.begin(), whole.end());
   for (std::size_t i = 0; i < events.size(); ++i)
-    add_event(whole[device_of_lane_[events.lane[i]]], events.kind[i], {events.start_ns[i], events.end_ns(i)});
+    writers[device_of_lane_[events.lane[i]]].add(events.kind[i], {events.start_ns[i], events.end_ns(i)});
+  for (BusyWriter& writer : writers) writer.finish();
   // Steps follow each other but for a few events, unless a trace is damaged; then one pass makes all of them.
   std::size_t passed = 0;
   for (const Rows& rows : rows_) passed += rows.end - rows.first;
@@ -118,9 +149,22 @@ void BusyTrace::make_steps(std::size_t first, std::size_t count) const {
   else
     for_each_event([&](std::size_t i, std::size_t at) { ++counts[at][place_of(events.kind[i])]; });
   make_room(made_, counts);
-  for_each_event([&](std::size_t i, std::size_t at) {
-    add_event(made_[at], events.kind[i], {events.start_ns[i], events.end_ns(i)});
-  });
+  const auto interval = [&](std::size_t i) { return Interval{events.start_ns[i], events.end_ns(i)}; };
+  if (count > 1)  // many lists, of few events
+    return for_each_event([&](std::size_t i, std::size_t at) { add_event(made_[at], events.kind[i], interval(i)); });
+  std::vector<BusyWriter> writers(made_.begin(), made_.end());
+  for_each_event([&](std::size_t i, std::size_t at) { writers[at].add(events.kind[i], interval(i)); });
+  for (BusyWriter& writer : writers) writer.finish();
+}
+
+const BusySums& BusyTrace::sums(std::size_t step_row, std::size_t device_row) const {
+  if (sums_.empty())
+    for (std::size_t s = 0; s < rows_.size(); ++s)
+      for (std::size_t d = 0; d < devices_count; ++d) {
+        const BusyLists& lists = step(s, d);
+        sums_.push_back({lists.events_count, budget(lists.communication, lists.compute, lists.memory, lists.window)});
+      }
+  return sums_[step_row * devices_count + device_row];
 }
 
 void for_each_communication(const RankTrace& trace, const std::function<void(std::size_t, const Collective*)>& found) {

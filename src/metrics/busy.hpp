@@ -29,6 +29,13 @@ struct BusyLists {
   mutable std::optional<Budget> budget_;
 };
 
+/// What remains of the lists of one device in one step.
+struct BusySums {
+  std::array<std::int64_t, 3> events_count{};
+  Budget budget;
+  bool empty() const { return (events_count[0] | events_count[1] | events_count[2]) == 0; }
+};
+
 /// The lists of the whole file, and those of one step at a time: no event stands in two lists for longer than needed.
 /// Of few events, whose lists are small beside all else, those of all steps are made once and stay.
 class BusyTrace {
@@ -40,6 +47,8 @@ class BusyTrace {
   explicit BusyTrace(const RankTrace& trace);
   /// Good until another step is asked for, which costs a pass over the rows of that step: ask in the order of steps.
   const BusyLists& step(std::size_t step_row, std::size_t device_row) const;
+  /// Made for all steps when the first is asked for, and kept.
+  const BusySums& sums(std::size_t step_row, std::size_t device_row) const;
 
  private:
   struct Rows {
@@ -53,6 +62,7 @@ class BusyTrace {
   bool all_at_once_ = false;
   mutable std::vector<BusyLists> made_;  // [(step row - first) × devices_count + device row]
   mutable std::size_t made_first_ = 0, made_count_ = 0;
+  mutable std::vector<BusySums> sums_;  // [step row × devices_count + device row]
 };
 
 /// One device in one step that has GPU events there.
@@ -60,17 +70,17 @@ struct StepBusy {
   const Step& step;
   std::int32_t device;
   const DeviceWindow& window;
-  const BusyLists& lists;
+  const BusySums& sums;
   /// gap + GPU window: what shares of the step divide by.
-  std::int64_t period_ns() const { return window.gap_ns + lists.window.length_ns(); }
+  std::int64_t period_ns() const { return window.gap_ns + sums.budget.window_ns; }
 };
 /// Calls use(StepBusy) by step, then device.
 template <class Use>
 void for_each_step(const RankTrace& trace, const BusyTrace& busy, Use use) {
   for (std::size_t s = 0; s < trace.steps.size(); ++s)
     for (std::size_t d = 0; d < trace.devices.size(); ++d)
-      if (const BusyLists& lists = busy.step(s, d); !lists.empty())
-        use(StepBusy{trace.steps[s], trace.devices[d], trace.steps[s].devices[d], lists});
+      if (const BusySums& sums = busy.sums(s, d); !sums.empty())
+        use(StepBusy{trace.steps[s], trace.devices[d], trace.steps[s].devices[d], sums});
 }
 
 /// First start to last end of the step's GPU events over all devices; {absent_ns, absent_ns} if it has none.

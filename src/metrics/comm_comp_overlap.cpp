@@ -118,7 +118,7 @@ struct CommCompOverlap {
       row.step.step = at.step.number;
       row.device = at.device;
       row.gap_ns = at.window.gap_ns;
-      row.budget = at.lists.whole_budget();
+      row.budget = at.sums.budget;
       out.of<Row>().push_back(row);
     });
     for (std::size_t d = 0; d < trace.devices.size(); ++d) {
@@ -137,10 +137,24 @@ struct CommCompOverlap {
       out.of<Whole>().push_back(row);
     }
     const auto op = [](const Collective* c) { return c == nullptr ? CollectiveOp::unknown : c->op; };
-    const auto dimension = [&](const Collective* c) { return dimension_of(trace, c); };
-    add_parts(trace, busy, false, op, out.of<ByOp>());
-    add_parts(trace, busy, false, dimension, out.of<ByDimension>());
-    add_parts(trace, busy, true, op, out.of<WholeByOp>());
+    Parts<WholeByOp> whole_by_op;
+    for_each_communication(trace, [&](std::size_t event, const Collective* collective) {
+      whole_by_op.add(trace, event, 0, op(collective));
+    });
+    whole_by_op.write(trace, 0, [&](std::size_t device) -> auto& { return busy.whole[device]; }, out.of<WholeByOp>());
+    Parts<ByOp> by_op;
+    Parts<ByDimension> by_dimension;
+    for_each_communication(trace, [&](std::size_t event, const Collective* collective) {
+      if (trace.events.step[event] < 0) return;
+      const auto step = static_cast<std::size_t>(trace.events.step[event]);
+      by_op.add(trace, event, step, op(collective));
+      by_dimension.add(trace, event, step, dimension_of(trace, collective));
+    });
+    for (std::size_t step = 0; step < trace.steps.size(); ++step) {  // both while its lists are there
+      const auto of_step = [&](std::size_t device) -> auto& { return busy.step(step, device); };
+      by_op.write(trace, step, of_step, out.of<ByOp>());
+      by_dimension.write(trace, step, of_step, out.of<ByDimension>());
+    }
   }
 
   static void report(const Tables& tables, const ReportContext&, Report& out) {
@@ -176,32 +190,46 @@ struct CommCompOverlap {
   static double share(std::int64_t a, std::int64_t b) { return ratio(static_cast<double>(a), static_cast<double>(b)); }
   static std::string time(std::int64_t ns) { return milliseconds(static_cast<double>(ns)); }
 
-  template <class PartRow, class KindOf>
-  static void add_parts(const RankTrace& trace, const BusyTrace& busy, bool whole, KindOf kind_of,
-                        std::vector<PartRow>& out) {
-    const std::vector<std::size_t> device_of_lane = device_rows(trace);
+  /// The communication of each step and device by kind.
+  template <class PartRow>
+  class Parts {
+   public:
     using Kind = decltype(PartRow::kind);
-    std::map<std::tuple<std::size_t, std::size_t, Kind>, std::pair<PartRow, Intervals>> parts;
-    for_each_communication(trace, [&](std::size_t event, const Collective* collective) {
-      const std::int32_t step = whole ? 0 : trace.events.step[event];
-      if (step < 0) return;
-      const std::size_t device = device_of_lane[trace.events.lane[event]];
-      auto& [row, list] = parts[{static_cast<std::size_t>(step), device, kind_of(collective)}];
+    /// Events in order of start. step: 0 for all where the whole file is one.
+    void add(const RankTrace& trace, std::size_t event, std::size_t step, Kind kind) {
+      const std::tuple key(step, trace.lanes[trace.events.lane[event]].device, kind);
+      const auto slot = static_cast<std::size_t>(kind);
+      if (slot >= last_.size()) last_.resize(slot + 1, parts_.end());
+      auto& at = last_[slot];
+      if (at == parts_.end() || at->first != key) at = parts_.try_emplace(key).first;
+      auto& [row, list] = at->second;
       ++row.calls_count;
       row.sum_ns += trace.events.dur_ns[event];
       append_merged(list, {trace.events.start_ns[event], trace.events.end_ns(event)});
-    });
-    for (auto& [key, part] : parts) {
-      const auto [step, device, kind] = key;
-      PartRow& row = part.first;
-      row.step.step = whole ? outside_step : trace.steps[step].number;
-      row.device = trace.devices[device];
-      row.kind = kind;
-      row.communication_ns = length_ns(part.second);
-      row.overlap_ns = overlap_ns(part.second, whole ? busy.whole[device].compute : busy.step(step, device).compute);
-      out.push_back(row);
     }
-  }
+    /// Those of one step. lists(device row): of all events there.
+    template <class Lists>
+    void write(const RankTrace& trace, std::size_t step, Lists lists, std::vector<PartRow>& out) {
+      for (auto at = parts_.lower_bound({step, INT32_MIN, Kind{}}); at != parts_.end(); ++at) {
+        const auto [of_step, device, kind] = at->first;
+        if (of_step != step) break;
+        auto& [row, list] = at->second;
+        const auto device_row = std::lower_bound(trace.devices.begin(), trace.devices.end(), device) - trace.devices.begin();
+        row.step.step = whole_file ? outside_step : trace.steps[step].number;
+        row.device = device;
+        row.kind = kind;
+        row.communication_ns = length_ns(list);
+        row.overlap_ns = overlap_ns(list, lists(static_cast<std::size_t>(device_row)).compute);
+        out.push_back(row);
+      }
+    }
+
+   private:
+    static constexpr bool whole_file = std::is_same_v<PartRow, WholeByOp>;
+    using PartsByKey = std::map<std::tuple<std::size_t, std::int32_t, Kind>, std::pair<PartRow, Intervals>>;
+    PartsByKey parts_;
+    std::vector<typename PartsByKey::iterator> last_;  // by kind: where the last event went
+  };
 };
 
 }  // namespace

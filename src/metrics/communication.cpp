@@ -37,7 +37,7 @@ struct Communication {
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
     const BusyTrace& busy = context.views->busy();
     for_each_step(trace, busy, [&](const StepBusy& at) {
-      const Budget budget = at.lists.whole_budget();
+      const Budget& budget = at.sums.budget;
       Row row;
       row.step.step = at.step.number;
       row.period_ns = at.period_ns();

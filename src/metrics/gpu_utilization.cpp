@@ -76,12 +76,12 @@ struct GpuUtilization {
     for_each_step(trace, busy, [&](const StepBusy& at) {
       Row row;
       row.step.step = at.step.number;
-      fill(row, at.lists, at.device, at.window.gap_ns);
+      fill(row, at.sums.budget, at.sums.events_count, at.device, at.window.gap_ns);
       out.of<Row>().push_back(row);
     });
     for (std::size_t d = 0; d < trace.devices.size(); ++d) {
       Whole whole;
-      fill(whole, busy.whole[d], trace.devices[d], 0);
+      fill(whole, busy.whole[d].whole_budget(), busy.whole[d].events_count, trace.devices[d], 0);
       out.of<Whole>().push_back(whole);
     }
   }
@@ -118,16 +118,16 @@ struct GpuUtilization {
   }
 
   template <class AnyRow>
-  static void fill(AnyRow& row, const BusyLists& lists, std::int32_t device, std::int64_t gap_ns) {
-    const Budget budget = lists.whole_budget();
+  static void fill(AnyRow& row, const Budget& budget, const std::array<std::int64_t, 3>& events_count,
+                   std::int32_t device, std::int64_t gap_ns) {
     row.device = device;
     row.period_ns = gap_ns + budget.window_ns;
     row.busy_ns = budget.busy_ns;
     row.compute_ns = budget.compute_ns;
     row.communication_ns = budget.communication_ns;
     row.memory_ns = budget.memory_ns;
-    row.kernels_count = lists.events_count[0] + lists.events_count[1];
-    row.memory_count = lists.events_count[2];
+    row.kernels_count = events_count[0] + events_count[1];
+    row.memory_count = events_count[2];
   }
 };
 

@@ -63,8 +63,8 @@ struct Straggler {
     for_each_step(trace, context.views->busy(), [&](const StepBusy& at) {
       Row row;
       row.step.step = at.step.number;
-      row.compute_ns = length_ns(at.lists.compute);
-      row.compute_only_ns = row.compute_ns - overlap_ns(at.lists.compute, at.lists.communication);
+      row.compute_ns = at.sums.budget.compute_ns;
+      row.compute_only_ns = at.sums.budget.compute_only_ns;
       row.period_ns = at.period_ns();
       out.of<Row>().push_back(row);
     });

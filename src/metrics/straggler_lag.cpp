@@ -50,7 +50,7 @@ struct StragglerLag {
       const auto step = static_cast<std::size_t>(&at.step - trace.steps.data());
       row.first_launch_ns = first_launch_ns[step];
       row.loading_ns = loading_ns[step];
-      row.compute_ns = length_ns(at.lists.compute);
+      row.compute_ns = at.sums.budget.compute_ns;
       row.period_ns = at.period_ns();
       out.of<Compute>().push_back(row);
     });

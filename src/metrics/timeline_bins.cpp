@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/interval_passes.hpp"
+
 namespace ccl {
 
 std::vector<std::int64_t> TimeBins::edges() const {
@@ -18,22 +20,57 @@ TimeBins equal_bins(Interval span, std::int64_t wanted) {
   return {span.start_ns, width_for(count), count};
 }
 
-std::vector<std::int64_t> length_per_bin(std::span<const Interval> merged, const TimeBins& bins) {
-  std::vector<std::int64_t> out(static_cast<std::size_t>(bins.count), 0);
-  for (const Interval& interval : merged) {
-    std::int64_t bin = std::max<std::int64_t>((interval.start_ns - bins.first_ns) / bins.width_ns, 0);
-    for (; bin < bins.count && bins.edge_ns(bin) < interval.end_ns; ++bin)
-      out[static_cast<std::size_t>(bin)] += std::max<std::int64_t>(
-          0, std::min(interval.end_ns, bins.edge_ns(bin + 1)) - std::max(interval.start_ns, bins.edge_ns(bin)));
+namespace {
+
+/// Nanoseconds per bin of intervals that come in order of start.
+class BinSums {
+ public:
+  explicit BinSums(const TimeBins& bins) : bins_(bins), sums_ns_(static_cast<std::size_t>(bins.count), 0) {}
+  /// Of no or negative length: nothing.
+  void add(Interval interval) {
+    if (interval.start_ns >= bin_.start_ns && interval.end_ns <= bin_.end_ns)
+      sums_ns_[at_] += std::max<std::int64_t>(interval.length_ns(), 0);
+    else if (interval.length_ns() > 0)
+      add_over_edges(interval);
   }
-  return out;
+  std::vector<std::int64_t> take() { return std::move(sums_ns_); }
+
+ private:
+  void add_over_edges(Interval interval) {
+    std::int64_t bin = std::max<std::int64_t>((interval.start_ns - bins_.first_ns) / bins_.width_ns, 0);
+    for (; bin < bins_.count && bins_.edge_ns(bin) < interval.end_ns; ++bin) {
+      at_ = static_cast<std::size_t>(bin);
+      bin_ = {bins_.edge_ns(bin), bins_.edge_ns(bin + 1)};
+      sums_ns_[at_] += std::max<std::int64_t>(
+          0, std::min(interval.end_ns, bin_.end_ns) - std::max(interval.start_ns, bin_.start_ns));
+    }
+  }
+
+  const TimeBins& bins_;
+  std::size_t at_ = 0;
+  Interval bin_{INT64_MAX, INT64_MIN};  // where the last one ended
+  std::vector<std::int64_t> sums_ns_;
+};
+
+std::vector<std::int64_t> common_per_bin(std::span<const Interval> a, std::span<const Interval> b, const TimeBins& bins) {
+  BinSums sums(bins);
+  for_each_pair(a, b, [&](Interval common) { sums.add(common); });
+  return sums.take();
+}
+
+}  // namespace
+
+std::vector<std::int64_t> length_per_bin(std::span<const Interval> merged, const TimeBins& bins) {
+  BinSums sums(bins);
+  for (const Interval& interval : merged) sums.add(interval);
+  return sums.take();
 }
 
 BinnedBudget bin_budget(std::span<const Interval> communication, std::span<const Interval> compute,
                         std::span<const Interval> memory, Interval capture, const TimeBins& bins) {
   const auto c = length_per_bin(communication, bins);
   const auto k = length_per_bin(compute, bins);
-  const auto both = length_per_bin(intersect(communication, compute), bins);
+  const auto both = common_per_bin(communication, compute, bins);
   const auto memory_only = length_per_bin(subtract(subtract(memory, communication), compute), bins);
   const auto inside = length_per_bin(std::span(&capture, 1), bins);
   BinnedBudget out;

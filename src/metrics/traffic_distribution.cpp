@@ -65,21 +65,30 @@ struct TrafficDistribution {
     const RankEntry& entry = rank.entry;
     std::map<std::int64_t, Volume> steps;
     for (const Step& step : entry.facts.steps) steps[step.number + entry.step_shift] = {};
-    std::vector<ByGroup> parts;
+    std::map<decltype(ByGroup().key()), ByGroup> sums;
+    std::map<std::tuple<GroupId, CollectiveOp, Dtype>, Alike> all_alike;
     for (const CollectiveRecord& record : rank.records) {
-      ByGroup part;
-      part.step = {entry.iteration, record.step};
-      part.rank = entry.rank;
-      part.replica = entry.replica;
-      part.group = record.group;
-      part.op = record.op;
-      part.dtype = record.dtype;
-      part.dimension = dimension_of(context.groups, record.group, record.op);
-      part.bytes = volume_of(record, context.groups);
-      part.link_class = links.of(record, entry);
-      if (is_point_to_point(record.op) && record.peer >= 0) add_peer(record, entry, part.link_class, out.of<Pair>());
-      parts.push_back(part);
+      Alike& alike = all_alike[{record.group, record.op, record.dtype}];
+      if (!alike.same_size(record)) alike.last = record, alike.bytes = volume_of(record, context.groups);
+      if (alike.sum == nullptr || is_point_to_point(record.op)) alike.link_class = links.of(record, entry);
+      if (is_point_to_point(record.op) && record.peer >= 0) add_peer(record, entry, alike.link_class, out.of<Pair>());
+      if (alike.sum == nullptr || alike.sum->step.step != record.step || alike.sum->link_class != alike.link_class) {
+        ByGroup part;
+        part.step = {entry.iteration, record.step};
+        part.rank = entry.rank;
+        part.replica = entry.replica;
+        part.group = record.group;
+        part.op = record.op;
+        part.dtype = record.dtype;
+        part.dimension = dimension_of(context.groups, record.group, record.op);
+        part.link_class = alike.link_class;
+        alike.sum = &sums.try_emplace(part.key(), part).first->second;
+      }
+      alike.bytes.time_ns = record.dur_ns;
+      alike.sum->bytes.combine(alike.bytes);
     }
+    std::vector<ByGroup> parts;
+    for (const auto& [key, sum] : sums) parts.push_back(sum);
     add_splits(rank, context, links, parts, out);
     sort_and_fold(parts);
     for (const ByGroup& part : parts) {
@@ -98,6 +107,19 @@ struct TrafficDistribution {
   }
 
  private:
+  /// Kernels of one group, operation and type: what they move is worked out once for those of one size, and the sum they
+  /// go to is looked up once a step.
+  struct Alike {
+    CollectiveRecord last;
+    Volume bytes;  // of the last
+    LinkClass link_class = LinkClass::unknown;
+    ByGroup* sum = nullptr;
+    bool same_size(const CollectiveRecord& record) const {
+      return sum != nullptr && record.in_bytes == last.in_bytes && record.out_bytes == last.out_bytes &&
+             record.group_size == last.group_size;
+    }
+  };
+
   static const Group* find_group(const Groups& groups, GroupId id) {
     const std::int32_t row = groups.row_of(id);
     return row < 0 ? nullptr : &groups.groups[static_cast<std::size_t>(row)];

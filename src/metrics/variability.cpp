@@ -47,7 +47,7 @@ struct Variability {
       row.step.step = at.step.number;
       row.device = at.device;
       row.period_ns = at.period_ns();
-      row.compute_ns = length_ns(at.lists.compute);
+      row.compute_ns = at.sums.budget.compute_ns;
       out.of<Row>().push_back(row);
     });
   }

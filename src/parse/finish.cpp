@@ -138,18 +138,33 @@ class StepFinder {
     std::iota(by_start_.begin(), by_start_.end(), 0);
     std::sort(by_start_.begin(), by_start_.end(), [&](std::int32_t a, std::int32_t b) { return start(a) < start(b); });
   }
-  std::int32_t find(std::int64_t time_ns) const {
-    const auto after = std::upper_bound(by_start_.begin(), by_start_.end(), time_ns,
-                                        [&](std::int64_t time, std::int32_t i) { return time < start(i); });
-    if (after == by_start_.begin()) return -1;
-    const std::int32_t found = *std::prev(after);
-    return time_ns < steps_[static_cast<std::size_t>(found)].end_ns ? found : -1;
+  std::int32_t find(std::int64_t time_ns) {
+    if (time_ns < from_ns_ || time_ns >= until_ns_) look_up(time_ns);
+    return found_;
   }
 
  private:
+  // For all times around this one that have the same answer: nearly all are asked for one after the other.
+  void look_up(std::int64_t time_ns) {
+    const auto after = std::upper_bound(by_start_.begin(), by_start_.end(), time_ns,
+                                        [&](std::int64_t time, std::int32_t i) { return time < start(i); });
+    from_ns_ = INT64_MIN;
+    until_ns_ = after == by_start_.end() ? INT64_MAX : start(*after);
+    found_ = -1;
+    if (after == by_start_.begin()) return;
+    found_ = *std::prev(after);
+    from_ns_ = start(found_);
+    const std::int64_t end_ns = steps_[static_cast<std::size_t>(found_)].end_ns;
+    if (time_ns < end_ns)
+      until_ns_ = std::min(until_ns_, end_ns);
+    else
+      found_ = -1, from_ns_ = std::max(from_ns_, end_ns);
+  }
   std::int64_t start(std::int32_t i) const { return steps_[static_cast<std::size_t>(i)].start_ns; }
   const std::vector<Step>& steps_;
   std::vector<std::int32_t> by_start_;
+  std::int64_t from_ns_ = 0, until_ns_ = 0;
+  std::int32_t found_ = -1;
 };
 
 void assign_steps(RankTrace& trace) {
@@ -157,7 +172,7 @@ void assign_steps(RankTrace& trace) {
   trace.outside_events_count = 0;
   const bool markers = !trace.steps.empty();
   if (!markers && !events.start_ns.empty()) trace.steps.push_back({.number = 0, .source = StepSource::span, .devices = {}});
-  const StepFinder finder(trace.steps);
+  StepFinder finder(trace.steps);
   for (std::size_t i = 0; i < events.size(); ++i) {
     std::int32_t step = 0;
     if (markers) {

@@ -70,6 +70,22 @@ TEST(BusyTrace, ListsAreThoseOfTheEventsInAnyOrderOfAsking) {
   }
 }
 
+TEST(BusyTrace, SumsAreThoseOfTheListsOfEachStep) {
+  std::mt19937 random(4);
+  const RankTrace trace = some_trace(random, 50);
+  const BusyTrace busy(trace);
+  for (std::size_t s = 0; s < trace.steps.size(); ++s)
+    for (std::size_t d = 0; d < 2; ++d) {
+      const Expected expected = of_events(trace, static_cast<std::int32_t>(s), trace.devices[d]);
+      const BusySums& sums = busy.sums(s, d);
+      EXPECT_EQ(sums.events_count, expected.events_count);
+      EXPECT_EQ(sums.budget.communication_ns, length_ns(expected.communication));
+      EXPECT_EQ(sums.budget.compute_ns, length_ns(expected.compute));
+      EXPECT_EQ(sums.budget.memory_ns, length_ns(expected.memory));
+      EXPECT_EQ(sums.budget.overlap_ns, overlap_ns(expected.communication, expected.compute));
+    }
+}
+
 TEST(BusyTrace, AStepOfAllEventsIsTheWholeFile) {
   const RankTrace trace = TraceBuilder().kernel("a", 10, 5).kernel("b", 20, 5).build();
   const BusyTrace busy(trace);
