@@ -38,7 +38,7 @@ void give_up(Column<T>& column) {
 /// What is freed stays with malloc where something newer lies behind it. Of a large trace it is given back, since the next
 /// list is of another size; for small ones that is not worth its time.
 void give_back_freed(const RankTrace& trace) {
-  constexpr std::size_t large_events_count = std::size_t{1} << 18;
+  constexpr std::size_t large_events_count = std::size_t{1} << 19;
 #ifdef __GLIBC__
   if (trace.events.size() >= large_events_count) malloc_trim(0);
 #else

@@ -7,15 +7,17 @@
 namespace ccl {
 namespace {
 
-// The first byte of an event: its kind, and what follows.
-constexpr std::uint8_t kind_bits = 3, has_launch = 4, has_record = 8, same_lane = 16;
-
-/// One event on its way into bytes. Seven bits a byte, the lowest first.
-class PackedEvent {
+/// Events on their way into bytes, a step at a time.
+class PackedEvents {
  public:
+  void begin(EventKind kind) {
+    if (buffer_.size() - size_ < packed::most_event_bytes) flush();
+    marks_ = size_;
+    buffer_[size_++] = static_cast<std::uint8_t>(kind);
+  }
   void number(std::uint64_t value) {
-    for (; value >= 128; value >>= 7) bytes_[size_++] = static_cast<std::uint8_t>(value | 128);
-    bytes_[size_++] = static_cast<std::uint8_t>(value);
+    for (; value >= 128; value >>= 7) buffer_[size_++] = static_cast<std::uint8_t>(value | 128);
+    buffer_[size_++] = static_cast<std::uint8_t>(value);
   }
   /// From one value to the next; wraps around.
   void difference(std::int64_t& before, std::int64_t value) {
@@ -23,40 +25,23 @@ class PackedEvent {
     number(static_cast<std::uint64_t>(step) << 1 ^ static_cast<std::uint64_t>(step >> 63));
     before = value;
   }
-  void mark(std::uint8_t bits) { bytes_[0] |= bits; }
-  std::span<const std::uint8_t> bytes() const { return {bytes_.data(), size_}; }
-
- private:
-  static constexpr std::size_t most_number_bytes = 10, most_numbers = 6;
-  std::array<std::uint8_t, 1 + most_numbers * most_number_bytes> bytes_{};
-  std::size_t size_ = 1;
-};
-
-class PackedReader {
- public:
-  explicit PackedReader(const std::uint8_t* from) : from_(from) {}
-  std::uint8_t byte() { return *from_++; }
-  std::uint64_t number() {
-    std::uint64_t value = 0;
-    for (int shift = 0;; shift += 7) {
-      const std::uint8_t one = byte();
-      value |= static_cast<std::uint64_t>(one & 127) << shift;
-      if (one < 128) return value;
-    }
-  }
-  std::int64_t difference(std::int64_t& before) {
-    const std::uint64_t value = number(), step = value >> 1 ^ (std::uint64_t{0} - (value & 1));
-    return before = static_cast<std::int64_t>(static_cast<std::uint64_t>(before) + step);
+  void mark(std::uint8_t bits) { buffer_[marks_] |= bits; }
+  /// All of a step; what is kept has no room to spare.
+  std::vector<std::uint8_t> take() {
+    flush();
+    std::vector<std::uint8_t> all(done_.begin(), done_.end());
+    done_.clear();
+    return all;
   }
 
  private:
-  const std::uint8_t* from_;
-};
-
-/// What the next event of a step is told by.
-struct Before {
-  std::int64_t start_ns = 0, launch_ns = 0, record = 0;
-  std::uint16_t lane = 0;
+  void flush() {
+    done_.insert(done_.end(), buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(size_));
+    size_ = 0;
+  }
+  std::array<std::uint8_t, 4096> buffer_;
+  std::size_t size_ = 0, marks_ = 0;
+  std::vector<std::uint8_t> done_;
 };
 
 /// first: by step row, zeros, one more than there are steps; becomes where the rows of each step begin.
@@ -87,48 +72,27 @@ Chain::Chain(const RankTrace& trace, StringTable& strings) {
     }
     return number_of_name[name];
   };
-  std::vector<std::uint8_t> packed;  // of one step, so that what is kept has no room to spare
+  PackedEvents out;
+  const EventTable& events = trace.events;
   for (std::size_t s = 0; s < trace.steps.size(); ++s) {
     const auto own = std::span(rows).subspan(first[s], first[s + 1] - first[s]);
-    packed.clear();
-    Before before;
+    packed::Before before;
     auto collective = std::lower_bound(trace.collectives.begin(), trace.collectives.end(), own.empty() ? 0 : own.front(),
                                        [](const Collective& c, std::uint32_t row) { return c.event < row; });
-    const EventTable& events = trace.events;
     for (const std::uint32_t i : own) {
-      PackedEvent event;
-      event.mark(static_cast<std::uint8_t>(events.kind[i]));
-      event.difference(before.start_ns, events.start_ns[i]);
-      event.number(static_cast<std::uint64_t>(events.dur_ns[i]));
-      event.number(number(events.name[i]));
-      if (events.lane[i] == before.lane) event.mark(same_lane);
-      else event.number(before.lane = events.lane[i]);
-      if (events.launch_ns[i] != absent_ns) event.mark(has_launch), event.difference(before.launch_ns, events.launch_ns[i]);
+      out.begin(events.kind[i]);
+      out.difference(before.start_ns, events.start_ns[i]);
+      out.number(static_cast<std::uint64_t>(events.dur_ns[i]));
+      out.number(number(events.name[i]));
+      if (events.lane[i] == before.lane) out.mark(packed::same_lane);
+      else out.number(before.lane = events.lane[i]);
+      if (events.launch_ns[i] != absent_ns)
+        out.mark(packed::has_launch), out.difference(before.launch_ns, events.launch_ns[i]);
       while (collective != trace.collectives.end() && collective->event < i) ++collective;
       if (collective != trace.collectives.end() && collective->event == i)
-        event.mark(has_record), event.difference(before.record, collective - trace.collectives.begin());
-      packed.insert(packed.end(), event.bytes().begin(), event.bytes().end());
+        out.mark(packed::has_record), out.difference(before.record, collective - trace.collectives.begin());
     }
-    steps_.push_back({own.size(), {packed.begin(), packed.end()}});
-  }
-}
-
-void Chain::for_each(std::size_t step_row, const std::function<void(const ChainOp&)>& use) const {
-  PackedReader in(steps_[step_row].bytes.data());
-  Before before;
-  for (std::size_t left = steps_[step_row].events_count; left > 0; --left) {
-    ChainOp op;
-    const std::uint8_t marks = in.byte();
-    op.kind = static_cast<EventKind>(marks & kind_bits);
-    op.start_ns = in.difference(before.start_ns);
-    op.dur_ns = static_cast<std::int64_t>(in.number());
-    op.name = names_[in.number()];
-    if ((marks & same_lane) == 0) before.lane = static_cast<std::uint16_t>(in.number());
-    op.lane = before.lane;
-    op.device_row = device_rows_[op.lane];
-    if ((marks & has_launch) != 0) op.launch_ns = in.difference(before.launch_ns);
-    if ((marks & has_record) != 0) op.record = static_cast<std::int32_t>(in.difference(before.record));
-    use(op);
+    steps_.push_back({own.size(), out.take()});
   }
 }
 

@@ -3,7 +3,6 @@
 // bytes an event.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "core/ids.hpp"
@@ -21,6 +20,41 @@ struct ChainOp {
   std::int8_t device_row = 0;   // row of the trace's devices
 };
 
+namespace packed {
+
+// The first byte of an event: its kind, and what follows. Numbers have seven bits a byte, the lowest first.
+inline constexpr std::uint8_t kind_bits = 3, has_launch = 4, has_record = 8, same_lane = 16;
+inline constexpr std::size_t most_number_bytes = 10, most_numbers = 6, most_event_bytes = 1 + most_numbers * most_number_bytes;
+
+class Reader {
+ public:
+  explicit Reader(const std::uint8_t* from) : from_(from) {}
+  std::uint8_t byte() { return *from_++; }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      const std::uint8_t one = byte();
+      value |= static_cast<std::uint64_t>(one & 127) << shift;
+      if (one < 128) return value;
+    }
+  }
+  std::int64_t difference(std::int64_t& before) {
+    const std::uint64_t value = number(), step = value >> 1 ^ (std::uint64_t{0} - (value & 1));
+    return before = static_cast<std::int64_t>(static_cast<std::uint64_t>(before) + step);
+  }
+
+ private:
+  const std::uint8_t* from_;
+};
+
+/// What the next event of a step is told by.
+struct Before {
+  std::int64_t start_ns = 0, launch_ns = 0, record = 0;
+  std::uint16_t lane = 0;
+};
+
+}  // namespace packed
+
 class Chain {
  public:
   Chain() = default;
@@ -28,13 +62,33 @@ class Chain {
   Chain(const RankTrace& trace, StringTable& strings);
   std::size_t events_count(std::size_t step_row) const { return steps_[step_row].events_count; }
   /// The events of a step in order of start.
-  void for_each(std::size_t step_row, const std::function<void(const ChainOp&)>& use) const;
+  template <class Use>
+  void for_each(std::size_t step_row, Use use) const {
+    packed::Reader in(steps_[step_row].bytes.data());
+    packed::Before before;
+    for (std::size_t left = events_count(step_row); left > 0; --left) use(next(in, before));
+  }
 
  private:
   struct StepEvents {
     std::size_t events_count = 0;
     std::vector<std::uint8_t> bytes;
   };
+  ChainOp next(packed::Reader& in, packed::Before& before) const {
+    ChainOp op;
+    const std::uint8_t marks = in.byte();
+    op.kind = static_cast<EventKind>(marks & packed::kind_bits);
+    op.start_ns = in.difference(before.start_ns);
+    op.dur_ns = static_cast<std::int64_t>(in.number());
+    op.name = names_[in.number()];
+    if ((marks & packed::same_lane) == 0) before.lane = static_cast<std::uint16_t>(in.number());
+    op.lane = before.lane;
+    op.device_row = device_rows_[op.lane];
+    if ((marks & packed::has_launch) != 0) op.launch_ns = in.difference(before.launch_ns);
+    if ((marks & packed::has_record) != 0) op.record = static_cast<std::int32_t>(in.difference(before.record));
+    return op;
+  }
+
   std::vector<StepEvents> steps_;  // by row of the trace's steps
   std::vector<StringId> names_;
   std::vector<std::int8_t> device_rows_;  // by lane

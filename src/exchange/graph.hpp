@@ -98,7 +98,12 @@ class GraphGather {
   std::int64_t bytes_sent() const { return bytes_sent_; }
 
  private:
-  GraphOp settled(const RankChain& chain, const ChainOp& from) const;
+  /// One chain's share of a step.
+  struct StepPart {
+    std::uint32_t step = 0, chain = 0, row = 0;  // of steps_, of chains_, of the trace's steps
+  };
+  void add_step(const RankChain& chain, std::size_t step_row, std::vector<GraphOp>& to) const;
+  void add_record(std::size_t record, GraphOp& op) const;
 
   std::vector<RankChain> chains_;
   const std::vector<CollectiveRecord>& records_;
@@ -108,6 +113,7 @@ class GraphGather {
   const Comm& comm_;
   std::vector<std::uint64_t> instance_;  // by record
   std::vector<StepKey> steps_;           // of all ranks, alike on all workers
+  std::vector<StepPart> parts_;          // of own chains, by step
   std::int64_t bytes_sent_ = 0;
 };
 

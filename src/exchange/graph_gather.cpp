@@ -49,6 +49,15 @@ GraphGather::GraphGather(std::vector<RankChain> chains, const std::vector<Collec
         steps_.push_back({{entry.iteration, step.number + entry.step_shift}, entry.replica});
   std::sort(steps_.begin(), steps_.end());
   steps_.erase(std::unique(steps_.begin(), steps_.end()), steps_.end());
+  for (std::uint32_t c = 0; c < chains_.size(); ++c) {
+    const RankEntry& entry = ranks.entries[static_cast<std::size_t>(chains_[c].rank_row)];
+    for (std::uint32_t row = 0; row < chains_[c].step_numbers.size(); ++row) {
+      const StepKey key{{entry.iteration, chains_[c].step_numbers[row]}, entry.replica};
+      const auto at = std::lower_bound(steps_.begin(), steps_.end(), key);
+      if (at != steps_.end() && *at == key) parts_.push_back({static_cast<std::uint32_t>(at - steps_.begin()), c, row});
+    }
+  }
+  std::stable_sort(parts_.begin(), parts_.end(), [](const StepPart& a, const StepPart& b) { return a.step < b.step; });
 }
 
 std::size_t GraphGather::rounds_count() const {
@@ -56,24 +65,30 @@ std::size_t GraphGather::rounds_count() const {
   return (steps_.size() + workers - 1) / workers;
 }
 
-GraphOp GraphGather::settled(const RankChain& chain, const ChainOp& from) const {
+void GraphGather::add_step(const RankChain& chain, std::size_t step_row, std::vector<GraphOp>& to) const {
   const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(chain.rank_row)];
   const bool moved = moves_times(matched_.clock, entry.host_index);
   const auto corrected = [&](std::int64_t t_ns) {
     return moved ? matched_.clock.corrected(entry.host_index, t_ns) : t_ns;
   };
-  GraphOp op;
-  op.start_ns = corrected(from.start_ns);
-  op.end_ns = corrected(from.start_ns + from.dur_ns);
-  op.launch_ns = from.launch_ns == absent_ns ? absent_ns : corrected(from.launch_ns);
-  op.name = from.name;
-  op.rank_row = chain.rank_row;
-  op.rank = entry.rank;
-  op.lane = from.lane;
-  op.kind = from.kind;
-  op.device_row = from.device_row;
-  if (from.record < 0) return op;
-  const std::size_t at = chain.first_record + static_cast<std::size_t>(from.record);
+  std::int32_t order = 0;
+  chain.chain.for_each(step_row, [&](const ChainOp& from) {
+    GraphOp& op = to.emplace_back();
+    op.order = order++;
+    op.start_ns = corrected(from.start_ns);
+    op.end_ns = corrected(from.start_ns + from.dur_ns);
+    op.launch_ns = from.launch_ns == absent_ns ? absent_ns : corrected(from.launch_ns);
+    op.name = from.name;
+    op.rank_row = chain.rank_row;
+    op.rank = entry.rank;
+    op.lane = from.lane;
+    op.kind = from.kind;
+    op.device_row = from.device_row;
+    if (from.record >= 0) add_record(chain.first_record + static_cast<std::size_t>(from.record), op);
+  });
+}
+
+void GraphGather::add_record(std::size_t at, GraphOp& op) const {
   const CollectiveRecord& record = records_[at];
   const std::int32_t group = groups_.row_of(record.group);
   op.instance = instance_[at];
@@ -81,37 +96,19 @@ GraphOp GraphGather::settled(const RankChain& chain, const ChainOp& from) const 
   op.payload_bytes = payload_of(record, record.group_size);
   op.group_size = record.group_size;
   if (group >= 0) op.dimension = groups_.groups[static_cast<std::size_t>(group)].dimension;
-  return op;
 }
 
 std::pair<StepKey, std::vector<GraphOp>> GraphGather::step_of(std::size_t round) {
   const auto workers = static_cast<std::size_t>(comm_.num_workers()), own = static_cast<std::size_t>(comm_.worker());
   const std::size_t first = round * workers, last = std::min(first + workers, steps_.size());
-  struct Part {
-    const RankChain* chain = nullptr;
-    std::size_t step_row = 0, owner = 0;
-  };
-  std::vector<Part> parts;
-  std::vector<std::size_t> count(workers, 0);
-  for (const RankChain& chain : chains_) {
-    const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(chain.rank_row)];
-    for (std::size_t row = 0; row < chain.step_numbers.size(); ++row) {
-      const StepKey key{{entry.iteration, chain.step_numbers[row]}, entry.replica};
-      const auto at = std::lower_bound(steps_.begin(), steps_.end(), key);
-      const auto place = static_cast<std::size_t>(at - steps_.begin());
-      if (place < first || place >= last) continue;
-      parts.push_back({&chain, row, place - first});
-      count[place - first] += chain.chain.events_count(row);
-    }
-  }
   std::vector<std::vector<GraphOp>> out(workers);
-  for (std::size_t worker = 0; worker < workers; ++worker) out[worker].reserve(count[worker]);
-  for (const Part& part : parts) {
-    std::int32_t order = 0;
-    part.chain->chain.for_each(part.step_row, [&, &to = out[part.owner]](const ChainOp& op) {
-      to.push_back(settled(*part.chain, op));
-      to.back().order = order++;
-    });
+  for (std::size_t place = first; place < last; ++place) {
+    const auto [from, to] = std::equal_range(parts_.begin(), parts_.end(), StepPart{static_cast<std::uint32_t>(place)},
+                                             [](const StepPart& a, const StepPart& b) { return a.step < b.step; });
+    std::size_t count = 0;
+    for (auto part = from; part != to; ++part) count += chains_[part->chain].chain.events_count(part->row);
+    out[place - first].reserve(count);
+    for (auto part = from; part != to; ++part) add_step(chains_[part->chain], part->row, out[place - first]);
   }
   for (std::size_t worker = 0; worker < workers; ++worker)
     if (worker != own) bytes_sent_ += static_cast<std::int64_t>(out[worker].size() * sizeof(GraphOp));

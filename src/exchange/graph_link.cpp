@@ -20,15 +20,21 @@ struct Device {
 
 Device device_of(const std::vector<GraphOp>& ops, std::size_t first, std::size_t last) {
   Device device{first, last, {}, std::vector<std::uint16_t>(last - first), 0};
-  std::vector<std::uint16_t> lanes;
-  for (std::size_t i = first; i < last; ++i)
-    if (std::find(lanes.begin(), lanes.end(), ops[i].lane) == lanes.end()) lanes.push_back(ops[i].lane);
-  std::sort(lanes.begin(), lanes.end());
-  device.streams.resize(lanes.size());
+  std::vector<std::uint32_t> count_of_lane;
   for (std::size_t i = first; i < last; ++i) {
-    const auto stream = std::lower_bound(lanes.begin(), lanes.end(), ops[i].lane) - lanes.begin();
-    device.stream_of[i - first] = static_cast<std::uint16_t>(stream);
-    device.streams[static_cast<std::size_t>(stream)].push_back(static_cast<std::uint32_t>(i));
+    if (ops[i].lane >= count_of_lane.size()) count_of_lane.resize(std::size_t{ops[i].lane} + 1, 0);
+    ++count_of_lane[ops[i].lane];
+  }
+  std::vector<std::uint16_t> stream_of_lane(count_of_lane.size(), 0);
+  for (std::size_t lane = 0; lane < count_of_lane.size(); ++lane) {
+    if (count_of_lane[lane] == 0) continue;
+    stream_of_lane[lane] = static_cast<std::uint16_t>(device.streams.size());
+    device.streams.emplace_back().reserve(count_of_lane[lane]);
+  }
+  for (std::size_t i = first; i < last; ++i) {
+    const std::uint16_t stream = stream_of_lane[ops[i].lane];
+    device.stream_of[i - first] = stream;
+    device.streams[stream].push_back(static_cast<std::uint32_t>(i));
   }
   for (const auto& stream : device.streams) {
     device.program = hash_combine(device.program, stream.size());

@@ -142,26 +142,27 @@ std::vector<MetricInfo> metric_list() {
 }
 
 std::vector<std::unique_ptr<Metric>> start_metrics(const std::vector<std::string>& names) {
-  std::vector<std::string> known;
-  for (const MetricInfo& info : metric_list()) {
-    known.push_back(info.name);
-    known.insert(known.end(), info.aliases.begin(), info.aliases.end());
-  }
-  std::vector<std::unique_ptr<Metric>> chosen;
+  const std::vector<MetricInfo> list = metric_list();
+  std::vector<bool> asked(list.size(), names.empty());
   for (const std::string& name : names) {
-    const auto knows = [&](const MetricInfo& info) { return answers_to(info, lower_case(name)); };
-    const std::vector<MetricInfo> list = metric_list();
-    if (std::any_of(list.begin(), list.end(), knows)) continue;
+    const std::string lower = lower_case(name);
+    bool found = false;
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (answers_to(list[i], lower)) asked[i] = found = true;
+    if (found) continue;
+    std::vector<std::string> known;
+    for (const MetricInfo& info : list) {
+      known.push_back(info.name);
+      known.insert(known.end(), info.aliases.begin(), info.aliases.end());
+    }
     const std::string near = suggested(name, known);
     throw FatalError(ExitCode::bad_request,
                      "metric '" + name + "' (no such metric) " +
                          (near.empty() ? "See --list-metrics." : "Did you mean '" + near + "'?"));
   }
-  for (const MakeMetric make : registered) {
-    auto metric = make();
-    const auto asked = [&](const std::string& name) { return answers_to(metric->info(), lower_case(name)); };
-    if (names.empty() || std::any_of(names.begin(), names.end(), asked)) chosen.push_back(std::move(metric));
-  }
+  std::vector<std::unique_ptr<Metric>> chosen;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (asked[i]) chosen.push_back(registered[i]());
   return chosen;
 }
 

@@ -161,17 +161,12 @@ struct Efficiency {
 
   static void graph(const StepGraph& step, const ClosingContext&, Tables& out) {
     Network row{step.step, step.replica, step.length_ns(), 0};
-    GraphTimes times = measured_times(step);
-    if (replays(step, times)) {
-      const UnseenTransfers unseen(step);
-      std::int64_t communication_ns = 0, unknown_ns = 0;
-      for (std::size_t i = 0; i < step.size(); ++i) {
-        if (!is_with_others(step.ops[i])) continue;
-        communication_ns += step.ops[i].length_ns();
-        if (unseen.of(i) == 0) unknown_ns += step.ops[i].length_ns();
-        times.run_ns[i] = unseen.of(i) < 0 ? 0 : times.run_ns[i] - unseen.of(i);
-      }
-      if (unknown_ns <= communication_ns / most_unknown) {
+    const UnseenTransfers unseen(step);
+    if (tells_transfers(step, unseen)) {
+      GraphTimes times = measured_times(step);
+      if (replays(step, times)) {
+        for (std::size_t i = 0; i < step.size(); ++i)
+          if (is_with_others(step.ops[i])) times.run_ns[i] = unseen.of(i) < 0 ? 0 : times.run_ns[i] - unseen.of(i);
         row.ideal_ns = replay(step, times).length_ns;
         out.of<Row>().push_back({step.step, step.replica, step.start_ns, step.length_ns(), {}, row.ideal_ns});
       }
@@ -244,6 +239,16 @@ struct Efficiency {
   }
 
  private:
+  /// Whether nearly all of the communication is told apart into waits and transfers.
+  static bool tells_transfers(const StepGraph& step, const UnseenTransfers& unseen) {
+    std::int64_t communication_ns = 0, unknown_ns = 0;
+    for (std::size_t i = 0; i < step.size(); ++i) {
+      if (!is_with_others(step.ops[i])) continue;
+      communication_ns += step.ops[i].length_ns();
+      if (unseen.of(i) == 0) unknown_ns += step.ops[i].length_ns();
+    }
+    return unknown_ns <= communication_ns / most_unknown;
+  }
   /// " (waiting for each other … x transfers …)"; empty if a step does not replay: the two factors are of the same windows
   /// as their product.
   static std::string add_network(const std::vector<Row>& rows, double max_useful_ns, double length_ns, Report& out) {

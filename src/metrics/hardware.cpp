@@ -19,6 +19,16 @@ bool has_all_words(const std::string& name, const std::string& words) {
   return !words.empty();
 }
 
+/// The table of a text. The last one is kept: reading it takes a millisecond, and it is asked for again and again.
+const YAML::Node& table_of(const std::string& yaml) {
+  thread_local std::pair<std::string, YAML::Node> last;
+  if (last.first != yaml) {
+    last.second.reset(YAML::Load(yaml));
+    last.first = yaml;
+  }
+  return last.second;
+}
+
 double number(const YAML::Node& node, const std::string& where) {
   const double value = node.IsScalar() ? node.as<double>(std::nan("")) : std::nan("");
   if (value > 0 && std::isfinite(value)) return value;
@@ -59,7 +69,7 @@ Peak Hardware::link(LinkClass link_class) const {
 Hardware recognise_hardware(const std::string& yaml, std::string_view gpu, const std::vector<std::string>& hosts,
                             const Workload& workload, const std::map<std::string, double>& chosen) {
   Hardware out;
-  const YAML::Node table = YAML::Load(yaml);
+  const YAML::Node& table = table_of(yaml);
   const std::string name = lower_case(gpu);
   for (const auto& entry : table["gpus"]) {
     const YAML::Node match = entry.second["match"];
@@ -86,7 +96,7 @@ Hardware recognise_hardware(const std::string& yaml, std::string_view gpu, const
 }
 
 void check_hardware_settings(const std::string& yaml) {
-  const YAML::Node table = YAML::Load(yaml);
+  const YAML::Node& table = table_of(yaml);
   for (const char* section : {"gpus", "systems"})
     for (const auto& entry : table[section]) {
       std::map<std::string, Peak> ignored;

@@ -85,8 +85,9 @@ std::optional<std::size_t> first_match(const std::vector<NamedPatterns>& rules, 
 }
 
 TrainingRules training_rules(const std::vector<std::string>& texts) {
-  if (!texts.empty()) return TrainingRules(texts);
-  return TrainingRules({std::string(embedded_config("megatron")), std::string(embedded_config("torchtitan"))});
+  const bool embedded = texts.empty() || texts == std::vector{std::string(embedded_config("megatron")),
+                                                              std::string(embedded_config("torchtitan"))};
+  return embedded ? TrainingRules() : TrainingRules(texts);
 }
 
 }  // namespace

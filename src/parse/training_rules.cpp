@@ -7,6 +7,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "core/problems.hpp"
+#include "parse/config_files.hpp"
 #include "parse/name_pattern.hpp"
 
 namespace ccl {
@@ -56,6 +57,7 @@ std::int32_t first_number(const std::vector<std::regex>& patterns, std::string_v
 std::string_view to_text(SliceRole role) { return role_names[static_cast<std::size_t>(role)]; }
 
 struct TrainingRules::Rules {
+  explicit Rules(const std::vector<std::string>& yaml_texts);
   struct Role {
     SliceRole role = SliceRole::none;
     std::vector<NamePattern> patterns;
@@ -64,7 +66,7 @@ struct TrainingRules::Rules {
   std::vector<std::regex> microbatch, chunk;
 };
 
-TrainingRules::TrainingRules(const std::vector<std::string>& yaml_texts) : rules_(std::make_unique<Rules>()) {
+TrainingRules::Rules::Rules(const std::vector<std::string>& yaml_texts) {
   for (const std::string& text : yaml_texts) {
     YAML::Node root;
     try {
@@ -72,15 +74,15 @@ TrainingRules::TrainingRules(const std::vector<std::string>& yaml_texts) : rules
     } catch (const YAML::Exception& broken) {
       refuse("roles", broken.what());
     }
-    const YAML::Node roles = root["roles"];
-    if (!roles.IsDefined() || !roles.IsMap()) refuse("roles", "it is no map");
-    for (const auto& entry : roles) {
+    const YAML::Node map = root["roles"];
+    if (!map.IsDefined() || !map.IsMap()) refuse("roles", "it is no map");
+    for (const auto& entry : map) {
       const auto name = entry.first.as<std::string>();
-      Rules::Role role{role_of(name), {}};
+      Role role{role_of(name), {}};
       for (const std::string& pattern : texts("roles." + name, entry.second)) role.patterns.emplace_back(pattern);
-      rules_->roles.push_back(std::move(role));
+      roles.push_back(std::move(role));
     }
-    for (const auto& [key, into] : {std::pair("microbatch_number", &rules_->microbatch), {"chunk_number", &rules_->chunk}}) {
+    for (const auto& [key, into] : {std::pair("microbatch_number", &microbatch), {"chunk_number", &chunk}}) {
       if (!root[key].IsDefined()) continue;
       for (const std::string& pattern : texts(key, root[key])) {
         try {
@@ -93,13 +95,22 @@ TrainingRules::TrainingRules(const std::vector<std::string>& yaml_texts) : rules
   }
 }
 
+TrainingRules::TrainingRules() = default;
+TrainingRules::TrainingRules(const std::vector<std::string>& yaml_texts) : rules_(std::make_unique<Rules>(yaml_texts)) {}
 TrainingRules::~TrainingRules() = default;
 TrainingRules::TrainingRules(TrainingRules&&) noexcept = default;
 TrainingRules& TrainingRules::operator=(TrainingRules&&) noexcept = default;
 
+const TrainingRules::Rules& TrainingRules::rules() const {
+  if (!rules_)
+    rules_ = std::make_unique<Rules>(
+        std::vector{std::string(embedded_config("megatron")), std::string(embedded_config("torchtitan"))});
+  return *rules_;
+}
+
 SliceRole TrainingRules::role(std::string_view name) const {
   const std::string text = name_to_match(name);
-  for (const Rules::Role& role : rules_->roles)
+  for (const Rules::Role& role : rules().roles)
     if (std::any_of(role.patterns.begin(), role.patterns.end(), [&](const NamePattern& p) { return p.matches(text); }))
       return role.role;
   return SliceRole::none;
@@ -107,11 +118,11 @@ SliceRole TrainingRules::role(std::string_view name) const {
 
 // Only short names are searched: a regex engine may recurse per character.
 std::int32_t TrainingRules::microbatch_number(std::string_view name) const {
-  return first_number(rules_->microbatch, name.substr(0, 200));
+  return first_number(rules().microbatch, name.substr(0, 200));
 }
 
 std::int32_t TrainingRules::chunk_number(std::string_view name) const {
-  return first_number(rules_->chunk, name.substr(0, 200));
+  return first_number(rules().chunk, name.substr(0, 200));
 }
 
 }  // namespace ccl

@@ -18,6 +18,8 @@ std::string_view to_text(SliceRole);
 
 class TrainingRules {
  public:
+  /// The embedded files. They are read when first asked, which runs that look at no CPU slices never do.
+  TrainingRules();
   /// The files' texts in the order they are asked. Throws FatalError(bad_request) on an unknown role or broken pattern.
   explicit TrainingRules(const std::vector<std::string>& yaml_texts);
   ~TrainingRules();
@@ -31,7 +33,8 @@ class TrainingRules {
 
  private:
   struct Rules;
-  std::unique_ptr<Rules> rules_;
+  const Rules& rules() const;
+  mutable std::unique_ptr<const Rules> rules_;  // null: not yet read
 };
 
 }  // namespace ccl

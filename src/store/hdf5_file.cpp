@@ -64,7 +64,23 @@ OutputFile::~OutputFile() {
   if (committed_) return;
   // Freeing the disk first lets HDF5 flush and close what it still holds after a full disk.
   if (truncate(temporary_path().c_str(), 0) == 0 || errno != ENOENT) unlink(temporary_path().c_str());
+  close_object();
   if (file_ >= 0) H5Fclose(file_);
+}
+
+std::int64_t OutputFile::object(const std::string& path, const std::string& what) {
+  if (object_ < 0 || object_path_ != path) keep_open(path, check(H5Oopen(file_, path.c_str(), H5P_DEFAULT), what));
+  return object_;
+}
+
+void OutputFile::keep_open(const std::string& path, std::int64_t object) {
+  close_object();
+  object_ = object;
+  object_path_ = path;
+}
+
+void OutputFile::close_object() {
+  if (object_ >= 0) H5Oclose(std::exchange(object_, -1));
 }
 
 void OutputFile::group(const std::string& path) {
@@ -80,11 +96,10 @@ void OutputFile::group(const std::string& path) {
 
 void OutputFile::attribute(const std::string& object_path, const std::string& name, const AttributeValue& value) {
   const std::string what = "write attribute '" + name + "' of '" + object_path + "' into '" + target_ + "'";
-  const Handle object(H5Oopen(file_, object_path.c_str(), H5P_DEFAULT), H5Oclose);
-  check(hid_t{object}, what);
+  const hid_t owner = object(object_path, what);
   const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
   const auto write = [&](hid_t type, const void* data) {
-    const Handle attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    const Handle attribute(H5Acreate2(owner, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
     check(hid_t{attribute}, what);
     check(H5Awrite(attribute, type, data), what);
   };
@@ -100,26 +115,27 @@ void OutputFile::attribute(const std::string& object_path, const std::string& na
 }
 
 void OutputFile::create(const DatasetLayout& layout) {
-  check(hid_t{hdf5::create_dataset(file_, layout)}, "write '" + layout.path + "' into '" + target_ + "'");
+  Handle dataset = hdf5::create_dataset(file_, layout);
+  check(hid_t{dataset}, "write '" + layout.path + "' into '" + target_ + "'");
+  keep_open(layout.path, dataset.release());
 }
 
 void OutputFile::write_whole(const DatasetLayout& layout, std::span<const std::byte> rows) {
   if (rows.empty()) return;
   const std::string what = "write '" + layout.path + "' into '" + target_ + "'";
-  const Handle dataset(H5Dopen2(file_, layout.path.c_str(), H5P_DEFAULT), H5Dclose);
-  check(hid_t{dataset}, what);
+  const hid_t dataset = object(layout.path, what);
   check(H5Dwrite(dataset, hdf5::type_of(layout), H5S_ALL, H5S_ALL, H5P_DEFAULT, rows.data()), what);
 }
 
 void OutputFile::place_chunk(const DatasetLayout& layout, std::int64_t chunk, std::span<const std::byte> filtered) {
   const std::string what = "write '" + layout.path + "' into '" + target_ + "'";
-  const Handle dataset(H5Dopen2(file_, layout.path.c_str(), H5P_DEFAULT), H5Dclose);
-  check(hid_t{dataset}, what);
+  const hid_t dataset = object(layout.path, what);
   const std::array<hsize_t, 2> offset{static_cast<hsize_t>(chunk * layout.chunk_rows), 0};
   check(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset.data(), filtered.size(), filtered.data()), what);
 }
 
 void OutputFile::release() {
+  close_object();
   const hid_t file = std::exchange(file_, -1);
   check(H5Fclose(file), "write '" + target_ + "'");
 }

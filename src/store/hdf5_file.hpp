@@ -47,7 +47,8 @@ class OutputFile {
   /// Creates the group and missing parents; an existing group is fine.
   void group(const std::string& path);
   void attribute(const std::string& object_path, const std::string& name, const AttributeValue& value);
-  /// Creates a dataset and the groups above it. Its rows come by write_whole() or by place_chunk().
+  /// Creates a dataset and the groups above it. Its rows come by write_whole() or by place_chunk(). What is written to
+  /// one object one after the other finds it open.
   void create(const DatasetLayout& layout);
   void write_whole(const DatasetLayout& layout, std::span<const std::byte> rows);
   /// Puts one finished chunk (store/chunks.hpp) at its place.
@@ -64,9 +65,15 @@ class OutputFile {
   void commit();
 
  private:
+  /// The group or dataset, which stays open until another is asked for.
+  std::int64_t object(const std::string& path, const std::string& what);
+  void keep_open(const std::string& path, std::int64_t object);
+  void close_object();
+
   std::string target_;
   UnfinishedFile temporary_;
-  std::int64_t file_ = -1;
+  std::int64_t file_ = -1, object_ = -1;
+  std::string object_path_;
   bool committed_ = false;
 };
 

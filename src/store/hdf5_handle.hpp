@@ -21,6 +21,8 @@ class Handle {
   }
   operator hid_t() const { return id_; }
   bool good() const { return id_ >= 0; }
+  /// For someone else to close.
+  hid_t release() { return std::exchange(id_, -1); }
 
  private:
   hid_t id_;

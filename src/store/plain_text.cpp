@@ -41,6 +41,12 @@ void for_each_character(std::string_view text, F f) {
   }
 }
 
+bool is_ascii(std::string_view text) {
+  unsigned char all = 0;  // no early end: so it is done in vectors
+  for (const char c : text) all |= static_cast<unsigned char>(c);
+  return all < 0x80;
+}
+
 struct Range {
   char32_t first, last;
 };
@@ -86,6 +92,7 @@ std::size_t prefix_bytes(std::string_view text, std::size_t columns) {
 }  // namespace
 
 std::string valid_utf8(std::string_view text) {
+  if (is_ascii(text)) return std::string(text);
   std::string out;
   out.reserve(text.size());
   for_each_character(text, [&](const Character& character, std::size_t at) {
@@ -101,6 +108,7 @@ std::string without_zeros(std::string text) {
 }
 
 void make_valid_utf8(std::span<char> text) {
+  if (is_ascii({text.data(), text.size()})) return;
   for_each_character({text.data(), text.size()}, [&](const Character& character, std::size_t at) {
     if (!character.valid) text[at] = '?';
   });

@@ -3,17 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "core/problems.hpp"
-#include "parse/config_files.hpp"
 
 namespace ccl {
 namespace {
 
-TrainingRules embedded() {
-  return TrainingRules({std::string(embedded_config("megatron")), std::string(embedded_config("torchtitan"))});
-}
-
 TEST(TrainingRules, RolesOfSlicesAsTheyAreCalledInTraces) {
-  const TrainingRules rules = embedded();
+  const TrainingRules rules;
   const std::pair<const char*, SliceRole> cases[] = {
       {"megatron/core/pipeline_parallel/schedules.py(403): forward_step", SliceRole::forward_microbatch},
       {"megatron/core/pipeline_parallel/schedules.py(517): backward_step", SliceRole::backward_microbatch},
@@ -60,7 +55,7 @@ TEST(TrainingRules, RolesOfSlicesAsTheyAreCalledInTraces) {
 }
 
 TEST(TrainingRules, NumbersInNames) {
-  const TrainingRules rules = embedded();
+  const TrainingRules rules;
   EXPECT_EQ(rules.microbatch_number("Forward 12"), 12);
   EXPECT_EQ(rules.microbatch_number("1B3"), 3);
   EXPECT_EQ(rules.microbatch_number("F4.1.77"), 4);
