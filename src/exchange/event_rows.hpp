@@ -27,7 +27,7 @@ struct EventRow {
   std::int32_t group = -1;                // local group of its collective
   EventKind kind = EventKind::compute;
   TrainingPhase phase = TrainingPhase::unclassified;
-  Category category = Category::unclassified;
+  WorkCategory category = WorkCategory::unclassified;
   Evidence evidence = Evidence::none;
   Direction direction = Direction::forward;  // of its micro-batch
   CollectiveOp op = CollectiveOp::unknown;

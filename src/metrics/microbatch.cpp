@@ -14,13 +14,13 @@
 namespace ccl {
 namespace {
 
-bool is_communication(Category category) {
-  return category >= Category::dp_communication && category <= Category::other_communication;
+bool is_communication(WorkCategory category) {
+  return category >= WorkCategory::dp_communication && category <= WorkCategory::other_communication;
 }
 
-bool is_inner_communication(Category category) {
-  return category == Category::tp_communication || category == Category::ep_communication ||
-         category == Category::cp_communication;
+bool is_inner_communication(WorkCategory category) {
+  return category == WorkCategory::tp_communication || category == WorkCategory::ep_communication ||
+         category == WorkCategory::cp_communication;
 }
 
 struct Collected {
@@ -69,7 +69,7 @@ struct Microbatch {
   static void add_rows(const RankTrace& trace, const EventRoles& roles, const std::vector<std::size_t>& device_of_lane,
                        Tables& out) {
     const EventTable& events = trace.events;
-    using Key = std::tuple<std::int32_t, std::size_t, std::int32_t, std::int32_t, TrainingPhase, Category>;
+    using Key = std::tuple<std::int32_t, std::size_t, std::int32_t, std::int32_t, TrainingPhase, WorkCategory>;
     std::map<Key, Collected> all;
     std::array<std::map<Key, Collected>::iterator, category_count> last;  // by category: most are like the one before
     last.fill(all.end());
@@ -116,7 +116,7 @@ struct Microbatch {
       const Interval event{events.start_ns[i], events.end_ns(i)};
       if (is_inner_communication(roles.category[i])) append_merged(part.communication, event);
       if (events.kind[i] == EventKind::compute) append_merged(part.compute, event);
-      if (roles.category[i] == Category::recompute) append_merged(part.recompute, event);
+      if (roles.category[i] == WorkCategory::recompute) append_merged(part.recompute, event);
     }
     for (const auto& [number, part] : parts) {
       const Intervals both = unite(part.compute, part.communication);
@@ -150,14 +150,14 @@ struct Microbatch {
       append_merged(lists[static_cast<std::size_t>(roles.category[i])], {trace.events.start_ns[i], trace.events.end_ns(i)});
     for (std::size_t c = 0; c < category_count; ++c) {
       const Intervals& communication = lists[c];
-      if (communication.empty() || !is_communication(static_cast<Category>(c))) continue;
+      if (communication.empty() || !is_communication(static_cast<WorkCategory>(c))) continue;
       for (std::size_t k = 0; k < category_count; ++k) {
-        const auto kind = static_cast<Category>(k);
-        if (lists[k].empty() || is_communication(kind) || kind == Category::memory) continue;
+        const auto kind = static_cast<WorkCategory>(k);
+        if (lists[k].empty() || is_communication(kind) || kind == WorkCategory::memory) continue;
         MicroBatchOverlapRow row;
         row.step.step = trace.steps[place.step].number;
         row.device = trace.devices[place.device];
-        row.communication = static_cast<Category>(c);
+        row.communication = static_cast<WorkCategory>(c);
         row.compute = kind;
         row.communication_ns = length_ns(communication);
         row.overlap_ns = overlap_ns(communication, lists[k]);
@@ -256,7 +256,7 @@ struct Microbatch {
   }
 
   static void add_categories(const std::vector<Row>& rows, Report& out) {
-    std::map<Category, std::pair<std::int64_t, std::int64_t>> sums;
+    std::map<WorkCategory, std::pair<std::int64_t, std::int64_t>> sums;
     std::int64_t total = 0;
     for (const Row& row : rows) {
       sums[row.category].first += row.events_count;

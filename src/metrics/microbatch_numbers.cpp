@@ -102,7 +102,7 @@ std::string_view to_text(Direction direction) {
   return names[static_cast<std::size_t>(direction)];
 }
 
-std::string_view to_text(Category category) {
+std::string_view to_text(WorkCategory category) {
   static constexpr std::string_view names[category_count] = {
       "forward", "backward", "recompute", "optimizer", "grad_norm", "loss", "data_loading", "dp_communication",
       "pp_communication", "tp_communication", "ep_communication", "cp_communication", "other_communication", "memory",

@@ -12,7 +12,7 @@ struct MicroBatchRow {
   RankId rank;
   std::int32_t device = 0, replica = -1, microbatch = -1, chunk = -1;
   TrainingPhase phase = TrainingPhase::other;
-  Category category = Category::other;
+  WorkCategory category = WorkCategory::other;
   std::int64_t events_count = 0, start_ns = 0, end_ns = 0, union_ns = 0, sum_ns = 0;
   auto key() const { return std::tuple(step, rank, device, replica, microbatch, chunk, phase, category); }
   static TableInfo table() {
@@ -75,8 +75,8 @@ struct MicroBatchOverlapRow {
   StepId step;
   RankId rank;
   std::int32_t device = 0, replica = -1;
-  Category communication = Category::other_communication;
-  Category compute = Category::other;
+  WorkCategory communication = WorkCategory::other_communication;
+  WorkCategory compute = WorkCategory::other;
   std::int64_t communication_ns = 0, overlap_ns = 0;
   auto key() const { return std::tuple(step, rank, device, replica, communication, compute); }
   static TableInfo table() { return {"overlap", "communication of each kind under the compute of each kind, by step"}; }

@@ -51,7 +51,7 @@ class RoleFinder {
     const std::size_t count = trace_.events.size();
     out_.known = phases_.known || !out_.microbatches.empty();
     out_.phase.assign(count, TrainingPhase::unclassified);
-    out_.category.assign(count, Category::unclassified);
+    out_.category.assign(count, WorkCategory::unclassified);
     out_.evidence.assign(count, Evidence::none);
     out_.microbatch.assign(count, -1);
     dimensions_.assign(count, Dimension::unknown);
@@ -331,38 +331,39 @@ class RoleFinder {
     out_.evidence[i] = evidence_of(trace_.slices[static_cast<std::size_t>(around.decided)]);
   }
 
-  Category category_of(std::size_t i) const {
+  WorkCategory category_of(std::size_t i) const {
     const EventKind kind = trace_.events.kind[i];
-    if (kind == EventKind::memory_copy || kind == EventKind::memory_set) return Category::memory;
+    if (kind == EventKind::memory_copy || kind == EventKind::memory_set) return WorkCategory::memory;
     const TrainingPhase phase = out_.phase[i];
     if (kind == EventKind::communication) {
-      if (phase == TrainingPhase::grad_norm) return Category::grad_norm;
-      if (phase == TrainingPhase::loss && dimensions_[i] != Dimension::tp) return Category::loss;
+      if (phase == TrainingPhase::grad_norm) return WorkCategory::grad_norm;
+      if (phase == TrainingPhase::loss && dimensions_[i] != Dimension::tp) return WorkCategory::loss;
       return communication_of(i);
     }
-    static constexpr std::array<Category, training_phase_count> of_phase{
-        Category::forward, Category::backward,     Category::recompute, Category::optimizer,   Category::grad_norm,
-        Category::loss,    Category::data_loading, Category::other,     Category::unclassified};
+    static constexpr std::array<WorkCategory, training_phase_count> of_phase{
+        WorkCategory::forward,   WorkCategory::backward, WorkCategory::recompute,    WorkCategory::optimizer,
+        WorkCategory::grad_norm, WorkCategory::loss,     WorkCategory::data_loading, WorkCategory::other,
+        WorkCategory::unclassified};
     return of_phase[static_cast<std::size_t>(phase)];
   }
 
-  Category communication_of(std::size_t i) const {
+  WorkCategory communication_of(std::size_t i) const {
     switch (dimensions_[i]) {
-      case Dimension::dp: return Category::dp_communication;
-      case Dimension::pp: return Category::pp_communication;
-      case Dimension::tp: return Category::tp_communication;
-      case Dimension::ep: return Category::ep_communication;
-      case Dimension::cp: return Category::cp_communication;
+      case Dimension::dp: return WorkCategory::dp_communication;
+      case Dimension::pp: return WorkCategory::pp_communication;
+      case Dimension::tp: return WorkCategory::tp_communication;
+      case Dimension::ep: return WorkCategory::ep_communication;
+      case Dimension::cp: return WorkCategory::cp_communication;
       default: break;
     }
     const std::int32_t innermost = trace_.events.launch_ns[i] == absent_ns ? -1 : launches_.innermost[i];
     switch (innermost < 0 ? SliceRole::none : role(around_[static_cast<std::size_t>(innermost)].call)) {
-      case SliceRole::dp_communication: return Category::dp_communication;
-      case SliceRole::pp_communication: return Category::pp_communication;
-      case SliceRole::tp_communication: return Category::tp_communication;
-      case SliceRole::ep_communication: return Category::ep_communication;
-      case SliceRole::cp_communication: return Category::cp_communication;
-      default: return Category::other_communication;
+      case SliceRole::dp_communication: return WorkCategory::dp_communication;
+      case SliceRole::pp_communication: return WorkCategory::pp_communication;
+      case SliceRole::tp_communication: return WorkCategory::tp_communication;
+      case SliceRole::ep_communication: return WorkCategory::ep_communication;
+      case SliceRole::cp_communication: return WorkCategory::cp_communication;
+      default: return WorkCategory::other_communication;
     }
   }
 

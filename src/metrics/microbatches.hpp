@@ -17,7 +17,7 @@ enum class Direction : std::uint8_t { forward, backward, weight };
 /// One category per event. Communication is told by its dimension wherever it was launched, except that of the
 /// gradient norm and of the loss; other kernels by what they were launched for. other: launched outside all of these;
 /// unclassified: nothing in the trace tells (no launch, or no slice that could).
-enum class Category : std::uint8_t {
+enum class WorkCategory : std::uint8_t {
   forward, backward, recompute, optimizer, grad_norm, loss, data_loading, dp_communication, pp_communication,
   tp_communication, ep_communication, cp_communication, other_communication, memory, other, unclassified
 };
@@ -40,7 +40,7 @@ inline constexpr std::size_t evidence_count = 6;
 enum class NumberSource : std::uint8_t { none, name, order, interleaved_order, launch_order };
 
 std::string_view to_text(Direction);
-std::string_view to_text(Category);
+std::string_view to_text(WorkCategory);
 std::string_view to_text(TrainingPhase);
 std::string_view to_text(Evidence);
 std::string_view to_text(NumberSource);
@@ -56,7 +56,7 @@ struct MicroBatch {
 struct EventRoles {
   bool known = false;  // false: nothing tells phases apart; all are unclassified
   std::vector<TrainingPhase> phase;
-  std::vector<Category> category;
+  std::vector<WorkCategory> category;
   std::vector<Evidence> evidence;
   std::vector<std::int32_t> microbatch;    // row of microbatches; −1 = in none
   std::vector<MicroBatch> microbatches;    // by (step, start)

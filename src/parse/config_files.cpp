@@ -70,8 +70,11 @@ void refuse_unknown_in_entries(const std::string& file, const YAML::Node& given,
       for (const std::string& key : keys(entry.second)) known.push_back(key);
   for (const auto& section : given) {
     if (!section.second.IsMap()) continue;
-    for (const auto& entry : section.second)
-      if (entry.second.IsMap()) refuse_unknown(file, "'" + entry.first.as<std::string>() + "'", entry.second, known);
+    for (const auto& entry : section.second) {
+      std::string name = "'";  // by append: GCC 12 warns of sums of such texts
+      name.append(entry.first.as<std::string>()).append("'");
+      if (entry.second.IsMap()) refuse_unknown(file, name, entry.second, known);
+    }
   }
 }
 

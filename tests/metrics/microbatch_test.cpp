@@ -42,7 +42,7 @@ TraceBuilder two_micro_batches() {
 
 std::vector<std::string> categories(const EventRoles& roles) {
   std::vector<std::string> out;
-  for (const Category category : roles.category) out.emplace_back(to_text(category));
+  for (const WorkCategory category : roles.category) out.emplace_back(to_text(category));
   return out;
 }
 
