@@ -55,8 +55,22 @@ MatchedCollectives collect(const MatchedCollectives& mine) {
   return all;
 }
 
+TEST(MatchOverWorkers, WhereOneWorkerHasAllRanksNothingTravels) {
+  PlantedWorld planted = three_hosts();
+  planted.deal_ranks(1);
+  const std::vector<CollectiveRecord> records =
+      world().worker() == 0 ? planted.shares(1)[0] : std::vector<CollectiveRecord>();
+  Problems problems;
+  const Matched matched = match(records, planted.ranks, planted.groups, world(), problems);
+  EXPECT_EQ(matched.bytes_out + matched.bytes_back, 0);
+  EXPECT_EQ(matched.mine.instances.size(), world().worker() == 0 ? 120U : 0U);
+  ASSERT_EQ(matched.verdicts.size(), records.size());
+  EXPECT_EQ(collect(matched.mine).instances.size(), planted.assemble_alone().instances.size());
+}
+
 TEST(MatchOverWorkers, InstancesClockAndVerdictsAreThoseOfOneWorker) {
-  const PlantedWorld planted = three_hosts();
+  PlantedWorld planted = three_hosts();
+  planted.deal_ranks(world().num_workers());
   const auto me = static_cast<std::size_t>(world().worker());
   const std::vector<CollectiveRecord> records = planted.shares(world().num_workers())[me];
   Problems problems;

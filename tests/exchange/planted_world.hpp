@@ -76,6 +76,11 @@ struct PlantedWorld {
     return true_ns + host_offset_ns[host] + host_drift_ppb[host] * (true_ns - drift_from_ns) / 1'000'000'000;
   }
 
+  /// Says of every rank which worker read it, as shares() deals records.
+  void deal_ranks(int workers) {
+    for (RankEntry& entry : ranks.entries) entry.facts.worker = entry.rank.value % workers;
+  }
+
   /// Gives worker and local numbers as `workers` workers would, rank r on worker r % workers; returns the shares.
   std::vector<std::vector<CollectiveRecord>> shares(int workers) const {
     std::vector<std::vector<CollectiveRecord>> out(static_cast<std::size_t>(workers));
