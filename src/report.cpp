@@ -34,23 +34,14 @@ std::string warnings_line(const Problems& problems) {
   return codes.empty() ? "" : "warnings: " + codes + " (details in /warnings)\n";
 }
 
-/// Files of formats that are not read, and what to do with them.
-std::string not_read_lines(const Problems& problems) {
+/// The first problems of a code with file and detail, since a code alone would not tell what to mend.
+std::string named_lines(const Problems& problems, Code code, const std::string& what) {
   std::string lines;
   std::size_t named = 0;
   for (const Problem& row : problems.rows())
-    if (row.code == Code::unknown_format && ++named <= most_files_named)
-      lines += "not read: " + row.file + ": " + row.detail + "\n";
-  return named > most_files_named ? lines + fmt::format("not read: and {} more\n", named - most_files_named) : lines;
-}
-
-/// What is wrong with files beside the traces, which the user can mend: a code alone would not tell him what.
-std::string companion_lines(const Problems& problems) {
-  std::string lines;
-  for (const Problem& p : problems.rows())
-    if (p.code == Code::card_invalid || p.code == Code::config_file_invalid)
-      lines += fmt::format("{}: {} ({})\n", info(p.code).name, p.file, p.detail);
-  return lines;
+    if (row.code == code && ++named <= most_files_named)
+      lines += fmt::format("{}: {}: {}\n", what, row.file, row.detail);
+  return named > most_files_named ? lines + fmt::format("{}: and {} more\n", what, named - most_files_named) : lines;
 }
 
 /// Every worker went through the same stages: sums over them, the slowest, and how uneven their CPU time is.
@@ -121,9 +112,11 @@ Outcome outcome(const Results& results, const Comm& comm) {
   out.text = output.json                       ? results_json(results)
              : !results.config.metrics.empty() ? metric_details(results)
                                                : summary_page(results);
-  out.notes = warnings_line(results.problems) + companion_lines(results.problems);
+  out.notes = warnings_line(results.problems);
+  for (const Code code : {Code::card_invalid, Code::config_file_invalid})
+    out.notes += named_lines(results.problems, code, std::string(info(code).name));
   for (const std::string& line : loss_lines(results, most_files_named)) out.notes += "lost: " + line + "\n";
-  out.notes += not_read_lines(results.problems);
+  out.notes += named_lines(results.problems, Code::unknown_format, "not read");
   out.notes += timings;
   if (results.partial) out.notes += "ended early: the results cover the files read so far\n";
   if (!output.quiet)

@@ -29,14 +29,14 @@ inline void append_merged(Intervals& merged, Interval added) {
 /// A merged list of which only the length is asked for: append_merged without the list.
 class MergedLength {
  public:
-  /// In order of start.
-  void add(Interval next) {
-    if (next.length_ns() <= 0) return;
-    if (next.start_ns > last_.end_ns) {
-      closed_ns_ += last_.length_ns();
-      last_ = next;
-    }
-    last_.end_ns = std::max(last_.end_ns, next.end_ns);
+  /// In order of start. counts: else nothing happens. How two intervals lie to each other is no branch: nobody could
+  /// foretell it.
+  void add(Interval next, bool counts = true) {
+    counts = counts && next.length_ns() > 0;
+    const std::int64_t start_ns = counts ? next.start_ns : INT64_MIN, end_ns = counts ? next.end_ns : INT64_MIN;
+    const bool apart = start_ns > last_.end_ns;
+    closed_ns_ += apart ? last_.length_ns() : 0;
+    last_ = {apart ? start_ns : last_.start_ns, std::max(last_.end_ns, end_ns)};
   }
   std::int64_t length_ns() const { return closed_ns_ + last_.length_ns(); }
   /// How much lies before a time no earlier than the last start that was added.

@@ -21,8 +21,7 @@ class PackedEvents {
   }
   /// From one value to the next; wraps around.
   void difference(std::int64_t& before, std::int64_t value) {
-    const auto step = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(before));
-    number(static_cast<std::uint64_t>(step) << 1 ^ static_cast<std::uint64_t>(step >> 63));
+    number(zigzag_between(before, value));
     before = value;
   }
   void mark(std::uint8_t bits) { buffer_[marks_] |= bits; }

@@ -7,6 +7,7 @@
 
 #include "core/ids.hpp"
 #include "core/tables.hpp"
+#include "core/zigzag.hpp"
 
 namespace ccl {
 
@@ -38,10 +39,7 @@ class Reader {
       if (one < 128) return value;
     }
   }
-  std::int64_t difference(std::int64_t& before) {
-    const std::uint64_t value = number(), step = value >> 1 ^ (std::uint64_t{0} - (value & 1));
-    return before = static_cast<std::int64_t>(static_cast<std::uint64_t>(before) + step);
-  }
+  std::int64_t difference(std::int64_t& before) { return before = after_zigzag(before, number()); }
 
  private:
   const std::uint8_t* from_;

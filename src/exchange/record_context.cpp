@@ -18,26 +18,6 @@ struct Done {
   std::uint32_t kernels_count = 0;                              // of compute that had started
 };
 
-/// MergedLength where how two events lie to each other is no branch.
-class Covered {
- public:
-  /// In order of start. counts: else nothing happens.
-  void add(Interval event, bool counts) {
-    const std::int64_t start_ns = counts ? event.start_ns : INT64_MIN, end_ns = counts ? event.end_ns : INT64_MIN;
-    const bool apart = start_ns > last_.end_ns;
-    closed_ns_ += apart ? last_.length_ns() : 0;
-    last_ = {apart ? start_ns : last_.start_ns, std::max(last_.end_ns, end_ns)};
-  }
-  std::int64_t before_ns(std::int64_t t_ns) const { return closed_ns_ + std::min(last_.end_ns, t_ns) - last_.start_ns; }
-  bool empty() const { return last_.length_ns() == 0; }
-  std::int64_t end_ns() const { return last_.end_ns; }
-
- private:
-  static constexpr std::int64_t earliest_ns = -(std::int64_t{1} << 62);  // readers take no time before it
-  Interval last_{earliest_ns, earliest_ns};
-  std::int64_t closed_ns_ = 0;
-};
-
 /// A time that is asked for, and where the answer goes.
 struct Question {
   std::int64_t t_ns = 0;
@@ -53,11 +33,11 @@ class DeviceSweep {
   }
   void add(EventKind kind, Interval event, std::int64_t launch_ns, std::vector<Done>& answers) {
     answer_up_to(event.start_ns, answers);
-    const bool computes = kind == EventKind::compute, lasts = event.length_ns() > 0;
-    if (lasts) end_idling(event.start_ns, launch_ns, answers);
-    busy_.add(event, lasts);
-    compute_.add(event, lasts && computes);
-    covered_.add(event, lasts && (computes || kind == EventKind::communication));
+    const bool computes = kind == EventKind::compute;
+    if (event.length_ns() > 0) end_idling(event.start_ns, launch_ns, answers);
+    busy_.add(event);
+    compute_.add(event, computes);
+    covered_.add(event, computes || kind == EventKind::communication);
     kernels_count_ += computes ? 1 : 0;
   }
   void finish(std::vector<Done>& answers) {
@@ -85,7 +65,7 @@ class DeviceSweep {
 
   std::vector<Question> questions_;
   std::size_t next_ = 0, settled_ = 0;
-  Covered compute_, covered_, busy_;
+  MergedLength compute_, covered_, busy_;
   std::int64_t starved_ns_ = 0;
   std::uint32_t kernels_count_ = 0;
 };

@@ -1,6 +1,6 @@
 // A part of a file on its way to the worker that puts the file together. Out: one parcel with the small tables, then
-// the GPU events and launches in parcels of bounded size, column by column in few bytes. In, at the other end: everything gets the number it would
-// have had if one builder had read the whole file, and launches are joined in the order of the file.
+// the GPU events and launches in parcels of bounded size, column by column in few bytes. In, at the other end: everything
+// gets the number it would have had if one builder had read the whole file, and launches are joined in its order.
 #include <algorithm>
 
 #include "parse/kineto_build.hpp"

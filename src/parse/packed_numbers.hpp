@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/zigzag.hpp"
 
 namespace ccl {
 
@@ -48,20 +49,13 @@ template <class At>
 void pack_differences(std::size_t count, At at, ByteWriter& out) {
   const std::int64_t first = count == 0 ? 0 : at(0);
   out.value(first);
-  const auto difference = [&](std::size_t i) {
-    const std::uint64_t moved = static_cast<std::uint64_t>(at(i)) - static_cast<std::uint64_t>(i == 0 ? first : at(i - 1));
-    return moved << 1 ^ (moved >> 63 == 0 ? 0 : UINT64_MAX);  // the sign goes to the last bit
-  };
-  pack_numbers(count, difference, out);
+  pack_numbers(count, [&](std::size_t i) { return zigzag_between(i == 0 ? first : at(i - 1), at(i)); }, out);
 }
 
 template <class Take>
 void unpack_differences(ByteReader& in, Take take) {
-  auto value = static_cast<std::uint64_t>(in.value<std::int64_t>());
-  unpack_numbers(in, [&](std::size_t i, std::uint64_t difference) {
-    value += difference >> 1 ^ ((difference & 1) == 0 ? 0 : UINT64_MAX);
-    take(i, static_cast<std::int64_t>(value));
-  });
+  auto value = in.value<std::int64_t>();
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t difference) { take(i, value = after_zigzag(value, difference)); });
 }
 
 }  // namespace ccl

@@ -141,7 +141,7 @@ void add_input(Page& page, const Results& results) {
            gigabytes(static_cast<double>(facts.input_bytes));
   if (results.partial) first += "; ENDED EARLY, not all files were read";
   page.add_labelled("input", first);
-  if (results.ranks.entries.empty()) 
+  if (results.ranks.entries.empty())
     return page.add_labelled("ranks", results.partial ? "none: no trace had been read yet" : "none: no trace among the files");
   page.add_labelled("ranks", ranks_line(results));
   std::string machine = counted(static_cast<std::size_t>(facts.gpus_count), "GPU");

@@ -36,7 +36,8 @@ struct TimelineInput {
 };
 
 /// Collective. Throws FatalError(bad_request) if no rank or no event is left to show, (runtime_failure) if the file cannot
-/// be written; then none is left behind. False: not written, since the run ended early and there is nothing to show. Cost: the compressed text of all ranks on worker 0.
+/// be written; then none is left behind. False: not written, since the run ended early and there is nothing to show. Cost:
+/// the compressed text of all ranks on worker 0.
 bool write_timeline(const TimelineInput& input, const Comm& comm);
 
 /// Which rows of /ranks are shown: chosen by --timeline-ranks, and of whole model replicas unless told otherwise.

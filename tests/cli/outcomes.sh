@@ -7,10 +7,9 @@ launcher=("${@:3}" 2)
 source "$(dirname "${BASH_SOURCE[0]}")/../support/expect.sh"
 # run CODE ARGUMENT...
 run() {
-  local wanted=$1 code=0
+  local wanted=$1
   shift
-  timeout 60 "${launcher[@]}" "$program" "$@" >out 2>err </dev/null || code=$?
-  expect "exit $code instead of $wanted: $*" [ "$code" = "$wanted" ]
+  exits "$wanted" "${launcher[@]}" "$program" "$@"
 }
 
 "$synth" --preset tiny --seed 1 -o set >out 2>err || exit 1
@@ -94,7 +93,7 @@ expect "folders with the same ranks are runs" [ -f sweep.lr2.h5 ] && expect "and
 run 0 sweep --run lr1 -o lr1.h5
 echo '{}' >sweep/workload_card.yaml
 run 0 sweep --run lr1 -o lr1.h5
-expect "a found card that is none is a warning with its reason" says err '^card_invalid: .*workload_card.yaml \(it has none of'
+expect "a found card that is none is a warning with its reason" says err '^card_invalid: .*workload_card.yaml: it has none of'
 run 0 runs --each-run -o runs.h5
 expect "a file per run" [ -f runs.first.h5 ] && expect "a file per run" [ -f runs.second.h5 ]
 run 0 runs --each-run --output-json -o runs.h5

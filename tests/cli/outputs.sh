@@ -5,20 +5,13 @@ set -u
 analyze=$1 compare=$2 synth=$3
 source "$(dirname "${BASH_SOURCE[0]}")/../support/expect.sh"
 
-# run CODE PROGRAM ARGUMENT...
-run() {
-  local wanted=$1 code=0
-  shift
-  timeout 60 "$@" >out 2>err </dev/null || code=$?
-  expect "exit $code instead of $wanted: $*" [ "$code" = "$wanted" ]
-}
 everything() { find . -type f ! -name out ! -name err ! -name before -exec sha256sum {} + | sort -k 2; }
 # refused TEXT PROGRAM ARGUMENT...: one line with TEXT, and every file is as it was
 refused() {
   local text=$1
   shift
   everything >before
-  run 2 "$@"
+  exits 2 "$@"
   expect "lacks '$text': $*" grep -qF -- "$text" err
   expect "one line: $*" [ "$(wc -l <err)" = 1 ]
   expect "nothing on stdout: $*" [ ! -s out ]
@@ -28,9 +21,9 @@ refused() {
 "$synth" --preset tiny --no-faults --steps 2 --seed 1 -o set >out 2>err || exit 1
 traces=set/profile_traces
 trace=$(find "$traces" -name '*rank*' -type f | sort | head -n 1)
-run 0 "$analyze" "$traces" -o old.h5 --timeline-json old.json.gz -q
-run 0 "$analyze" "$traces" -o same.h5 --timeline-json old.json --metric iter_time -q
-run 0 "$compare" old.h5 old.h5 -o comparison.h5
+exits 0 "$analyze" "$traces" -o old.h5 --timeline-json old.json.gz -q
+exits 0 "$analyze" "$traces" -o same.h5 --timeline-json old.json --metric iter_time -q
+exits 0 "$compare" old.h5 old.h5 -o comparison.h5
 printf 'input: %s\n' "$traces" >job.yaml
 printf 'kernels: {}\n' >settings.yaml
 printf '0 a\n' >hosts
@@ -68,9 +61,9 @@ refused "exists and is no comparison of ccl-compare" "$compare" old.h5 old.h5 -o
 
 # Older outputs of the same kind and empty files are replaced.
 : >empty.h5
-run 0 "$analyze" "$traces" -o empty.h5 --timeline-json old.json.gz --report-dir . -q
-run 0 "$analyze" "$traces" -o empty.h5 --timeline-json old.json -q
-run 0 "$compare" old.h5 old.h5 -o comparison.h5
+exits 0 "$analyze" "$traces" -o empty.h5 --timeline-json old.json.gz --report-dir . -q
+exits 0 "$analyze" "$traces" -o empty.h5 --timeline-json old.json -q
+exits 0 "$compare" old.h5 old.h5 -o comparison.h5
 
 # unwritable WORD PROGRAM ARGUMENT...: one line on stderr and exit code 1
 unwritable() {

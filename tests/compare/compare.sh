@@ -6,10 +6,9 @@ analyze=$1 compare=$2 synth=$3
 source "$(dirname "${BASH_SOURCE[0]}")/../support/expect.sh"
 # run CODE ARGUMENT...
 run() {
-  local wanted=$1 code=0
+  local wanted=$1
   shift
-  timeout 60 "$compare" "$@" >out 2>err </dev/null || code=$?
-  expect "exit $code instead of $wanted: $*" [ "$code" = "$wanted" ]
+  exits "$wanted" "$compare" "$@"
 }
 
 # plant NAME OPTION...: a job of 8 ranks and 6 steps as NAME.h5

@@ -17,6 +17,12 @@ expect() {  # expect WHAT CONDITION...
   shift
   "$@" || complain "$what"
 }
+exits() {  # exits CODE COMMAND...: what it prints goes to out and err
+  local wanted=$1 code=0
+  shift
+  timeout 60 "$@" >out 2>err </dev/null || code=$?
+  expect "exit $code instead of $wanted: $*" [ "$code" = "$wanted" ]
+}
 says() { grep -qE -- "$2" "$1"; }
 silent_about() { ! says "$1" "$2"; }
 
