@@ -40,6 +40,15 @@ def draw_one(results, name, folder):
         look.plt.close("all")
 
 
+def refuse_foreign(path):
+    """--html replaces an older report, nothing else."""
+    if path and path.is_file():
+        with path.open("rb") as file:
+            start = file.read(15)
+        if start and start.upper() != b"<!DOCTYPE HTML>":
+            sys.exit(f"plot: --html {path} is there and is no HTML page; it is left as it is")
+
+
 def main():
     options = arguments()
     say = (lambda line: None) if options.quiet else print
@@ -47,6 +56,10 @@ def main():
     unknown = [name for name in names if name not in figures.ORDER]
     if unknown:
         sys.exit(f"plot: no figure is called {', '.join(unknown)}; there are: {', '.join(figures.ORDER)}")
+    try:
+        refuse_foreign(options.html)
+    except OSError as error:
+        sys.exit(f"plot: {error}")
     try:
         results = Results(options.results)
     except Skip as error:

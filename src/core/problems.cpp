@@ -45,7 +45,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::time_out_of_range, "time_out_of_range", loss, "Time stamps are no numbers or do not fit 64-bit nanoseconds.", "The events were left out."},
     {Code::overlap_on_stream, "overlap_on_stream", notice, "Events of one stream overlap in time.", "Unions are used, so no time is counted twice."},
     {Code::card_invalid, "card_invalid", notice, "The workload card could not be used.", "Metrics that need it are absent; check the YAML."},
-    {Code::card_disagrees, "card_disagrees", notice, "The workload card and the traces disagree.", "The traces are believed."},
+    {Code::card_disagrees, "card_disagrees", notice, "The workload card disagrees with the traces or with itself, or has keys that are not read.", "The traces are believed; the detail says what was done."},
     {Code::config_file_invalid, "config_file_invalid", notice, "A configuration file of the training run could not be used, or not all of it.", "What cannot be used is ignored; the detail says why."},
     {Code::mfu_over_100, "mfu_over_100", notice, "The computed MFU is above 100 %.", "Check model size, batch and peak."},
     {Code::size_limit, "size_limit", loss, "A file or value exceeds a safety limit.", "It was cut there; limits are settings."},

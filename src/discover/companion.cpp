@@ -58,7 +58,11 @@ void resolve_batch(const Companions& all, Workload& out, Problems& problems) {
   const std::int64_t dp = out.mesh.known() ? std::int64_t{out.mesh.dp_replicate} * out.mesh.dp_shard : -1;
   std::optional<std::int64_t> card;
   if (all.card) card = all.card->batch;
-  const std::string scope = all.card ? all.card->batch_scope : std::string();
+  std::string scope = all.card ? all.card->batch_scope : std::string();
+  if (card && !scope.empty() && scope != "global" && scope != "local") {
+    warn(problems, all, "batch_size_scope '" + scope + "' is not known (global or local): batch_size counts as if it were absent");
+    scope.clear();
+  }
   const auto set = [](Sourced<std::int64_t>& to, std::int64_t value, std::string source) {
     if (!to) to = {value, std::move(source)};
   };

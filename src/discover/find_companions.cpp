@@ -130,9 +130,9 @@ class Finder {
     if (!found.card && !named.empty()) refuse(named, why);
     if (!found.card) return warn(problems_, Code::card_invalid, shown, why);
     found.card->workload.card_file = shown;
-    if (named.empty()) return;
     const std::vector<std::string> misspelt = misspelt_card_keys(text);
-    if (!misspelt.empty()) refuse(named, misspelt.front());
+    if (!misspelt.empty() && !named.empty()) refuse(named, misspelt.front());
+    for (const std::string& key : misspelt) warn(problems_, Code::card_disagrees, shown, key);
   }
   void read_toml_file(const std::string& text, const std::string& shown, const std::string& named = "") {
     std::string why;

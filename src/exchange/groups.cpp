@@ -100,6 +100,11 @@ std::int32_t Groups::row_of(GroupId id) const {
   return at != by_id.end() && at->id == id ? at->row : -1;
 }
 
+const Group* Groups::find(GroupId id) const {
+  const std::int32_t row = row_of(id);
+  return row < 0 ? nullptr : &groups[static_cast<std::size_t>(row)];
+}
+
 GroupId Groups::id_of(std::int32_t rank_row, std::uint32_t local) const {
   const auto at = std::lower_bound(mine.begin(), mine.end(), std::tuple(rank_row, local),
                                    [](const Mapped& m, const std::tuple<std::int32_t, std::uint32_t>& key) {

@@ -42,6 +42,7 @@ struct LocalGroup {
 struct Groups {
   std::vector<Group> groups;
   std::int32_t row_of(GroupId id) const;                       // −1 unknown
+  const Group* find(GroupId id) const;                         // nullptr unknown
   GroupId id_of(std::int32_t rank_row, std::uint32_t local) const;  // of a group seen by one of this worker's ranks
 
   // filled by agree_on_groups for this worker's own ranks: (rank_row, local group) -> id

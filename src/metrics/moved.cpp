@@ -8,11 +8,6 @@
 namespace ccl {
 namespace {
 
-const Group* find_group(const Groups& groups, GroupId id) {
-  const std::int32_t row = groups.row_of(id);
-  return row < 0 ? nullptr : &groups.groups[static_cast<std::size_t>(row)];
-}
-
 /// −1: the host of one is unknown.
 std::int32_t hosts_count(const std::vector<std::int32_t>& members, const RankEntry& entry, const Ranks& ranks) {
   std::vector<std::int64_t> hosts;
@@ -33,7 +28,7 @@ std::int32_t hosts_count(const std::vector<std::int32_t>& members, const RankEnt
 
 Moved moved_by(const CollectiveRecord& record, const Groups& groups) {
   std::int64_t size = record.group_size;
-  const Group* group = find_group(groups, record.group);
+  const Group* group = groups.find(record.group);
   if (size < 0 && group != nullptr) size = group->size;
   const bool pair = is_point_to_point(record.op);
   if (size < 0 && !pair && record.op != CollectiveOp::barrier) return {};

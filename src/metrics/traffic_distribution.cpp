@@ -120,14 +120,9 @@ struct TrafficDistribution {
     }
   };
 
-  static const Group* find_group(const Groups& groups, GroupId id) {
-    const std::int32_t row = groups.row_of(id);
-    return row < 0 ? nullptr : &groups.groups[static_cast<std::size_t>(row)];
-  }
-
   static Volume volume_of(const CollectiveRecord& record, const Groups& groups) {
     std::int64_t size = record.group_size;
-    const Group* group = find_group(groups, record.group);
+    const Group* group = groups.find(record.group);
     if (size < 0 && group != nullptr) size = group->size;
     Volume out;
     out.calls_count = 1;
@@ -170,7 +165,7 @@ struct TrafficDistribution {
     const RankEntry& entry = rank.entry;
     for (const Split& split : rows_of(out.of<Split>(), entry)) {
       const GroupId id = context.groups.id_of(rank.rank_row, split.local_group);
-      const Group* group = find_group(context.groups, id);
+      const Group* group = context.groups.find(id);
       if (group == nullptr || !group->members_complete) continue;
       const auto& members = group->members;
       const auto position = static_cast<std::size_t>(split.position);

@@ -70,6 +70,23 @@ TEST(Resolve, BatchScopeInItsOrder) {
   EXPECT_EQ(problems.count(Code::card_disagrees), 1);
 }
 
+TEST(Resolve, BatchScopeThatIsNotKnownIsSaidAndCountsAsAbsent) {
+  Problems problems;
+  Companions all;
+  all.card = with_mesh("card", 4);
+  all.card->batch = 64;
+  all.card->batch_scope = "per_rank";
+  EXPECT_EQ(resolve_workload(all, problems).global_batch.value, 64);
+  ASSERT_EQ(problems.count(Code::card_disagrees), 2);
+  ASSERT_EQ(problems.rows().size(), 2u);
+  EXPECT_NE(problems.rows()[1].detail.find("'per_rank'"), std::string::npos);
+
+  all.toml.emplace().workload.global_batch = {128, "toml"};
+  Problems others;
+  EXPECT_EQ(resolve_workload(all, others).global_batch.value, 128);
+  EXPECT_EQ(others.count(Code::card_disagrees), 1);
+}
+
 TEST(Resolve, F30LocalBatchMistakenForGlobalIsSaid) {
   Companions all;
   all.card = with_mesh("card", 4);

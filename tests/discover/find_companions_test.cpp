@@ -177,6 +177,11 @@ TEST(FindCompanions, WhatTheUserNamesMustBeUsable) {
             " cannot be used (line 2: 'workload.data.seq_lenn' is not read, did you mean 'seq_len'?)");
   tree.add("t/workload_card.yaml", "workload:\n  data: {seq_lenn: 128}\n");
   EXPECT_EQ(refusal("", "", ""), "accepted") << "nobody named it";
+  Problems problems;
+  find(tree.path("t"), problems);
+  ASSERT_EQ(problems.count(Code::card_disagrees), 1) << "but it is said";
+  EXPECT_EQ(problems.rows()[0].file, "workload_card.yaml");
+  EXPECT_THAT(problems.rows()[0].detail, HasSubstr("did you mean 'seq_len'?"));
   EXPECT_THAT(refusal("", "", "passwd"), HasSubstr("--megatron-args " + tree.path("passwd")));
   EXPECT_EQ(refusal("", "", "--tensor-paralel 2"),
             "--megatron-args --tensor-paralel 2 cannot be used (it holds no Megatron arguments)");

@@ -31,6 +31,18 @@ class OddFileTest(PlantedTest):
         self.assertIn("not an output of ccl-analyze", self.refused(self.folder / "other.h5"))
         self.assertIn("no figure is called pie", self.refused(self.output, "--only", "pie"))
 
+    def test_report_replaces_reports_only(self):
+        mine = self.folder / "mine.csv"
+        mine.write_text("a,b\n")
+        self.assertIn("is no HTML page", self.refused(self.output, "--html", mine))
+        self.assertIn("is no HTML page", self.refused(self.output, "--html", self.output))
+        self.assertEqual(mine.read_text(), "a,b\n")
+        page = self.folder / "page.html"
+        page.touch()
+        for _ in range(2):
+            self.plot(self.output, "--html", page, *FEW)
+        self.assertIn("</html>", page.read_text())
+
     def test_missing_groups_are_named(self):
         path = self.copy("less.h5")
         with h5py.File(path, "r+") as file:
