@@ -18,6 +18,8 @@ double wall_seconds() { return seconds(CLOCK_MONOTONIC); }
 
 double cpu_seconds() { return seconds(CLOCK_PROCESS_CPUTIME_ID); }
 
+double thread_cpu_seconds() { return seconds(CLOCK_THREAD_CPUTIME_ID); }
+
 std::int64_t peak_memory_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

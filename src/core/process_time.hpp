@@ -6,6 +6,7 @@ namespace ccl {
 
 double wall_seconds();  // from an arbitrary moment on
 double cpu_seconds();   // user and system, all threads
+double thread_cpu_seconds();
 std::int64_t peak_memory_bytes();
 
 }  // namespace ccl

@@ -13,16 +13,17 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/process_time.hpp"
 #include "parse/byte_source.hpp"
 
 namespace ccl {
 namespace {
 
 constexpr std::size_t compressed_bytes = std::size_t{256} << 10;
-constexpr std::size_t inflated_bytes = std::size_t{128} << 10;  // stays in the cache of the inflating thread
+// of one step: stays in the cache of the inflating thread for the checksum, and beside the copy of it
+constexpr std::size_t direct_bytes = std::size_t{512} << 10, inflated_bytes = std::size_t{128} << 10;
 
-/// Copies past the caches. The reader's processor still holds what the window had before; where the two processors
-/// share no cache, taking each line back from it for an ordinary store costs more than inflating.
+/// Copies past the caches.
 void copy_past_caches(char* to, const char* from, std::size_t size) {
 #if defined(__SSE2__)
   constexpr std::size_t line = 64, part = sizeof(__m128i);
@@ -36,6 +37,28 @@ void copy_past_caches(char* to, const char* from, std::size_t size) {
 #endif
   std::memcpy(to, from, size);
 }
+
+/// How text gets into a window: inflated straight into it, or beside it and copied past the caches. The reader's processor
+/// still holds what the window had before. Where the two processors share no cache, taking each line back from it for an
+/// ordinary store costs more than inflating; where they do, the copy is what costs. Virtual machines do not tell, so both
+/// ways are timed in turn, then the faster one is kept.
+class FillWay {
+ public:
+  bool direct() const { return windows_ < timed_end ? windows_ / 2 % 2 == 0 : direct_; }
+  /// A window that was filled in the way of direct(), in CPU time of this thread.
+  void filled(std::size_t bytes, double cpu_s) {
+    if (windows_ >= timed_end) return;
+    if (windows_ >= timed_begin && bytes > 0) (direct() ? direct_s_ : copied_s_) += cpu_s / static_cast<double>(bytes);
+    ++windows_;
+    direct_ = direct_s_ <= copied_s_;
+  }
+
+ private:
+  static constexpr int timed_begin = 2, timed_end = 6;  // before: first touch of both windows
+  int windows_ = 0;
+  bool direct_ = true;
+  double direct_s_ = 0, copied_s_ = 0;  // a byte, summed over windows
+};
 
 /// What the inflating thread has put into one window memory, from `front` on. The bytes before are room for what the
 /// reader kept of the window before, so that windows are never copied.
@@ -111,7 +134,9 @@ class GzipSource final : public ByteSource {
         if (stop_) return;
         window = &memory_.windows[filling_];
       }
+      const double began_s = thread_cpu_seconds();
       Filled filled = fill(window->data() + room_);
+      way_.filled(filled.size, thread_cpu_seconds() - began_s);
       const bool over = filled.status != SourceStatus::more;
       {
         const std::lock_guard lock(mutex_);
@@ -125,16 +150,18 @@ class GzipSource final : public ByteSource {
 
   Filled fill(char* to) {
     Filled filled;
+    const bool direct = way_.direct();
+    const std::size_t step_bytes = direct ? direct_bytes : inflated_bytes;
     while (filled.size < window_bytes_ && filled.status == SourceStatus::more) {
       if (between_members_) {
         if (used_ == got_ && !read_more(filled)) break;
         if (!starts_member(filled)) break;
       }
       // Also without input: the inflater may hold back what had no room before.
-      char* const inflated = memory_.inflated.data();
+      char* const inflated = direct ? to + filled.size : memory_.inflated.data();
       const InflateStep step = inflater_->step(memory_.compressed.data() + used_, got_ - used_, inflated,
-                                               std::min(inflated_bytes, window_bytes_ - filled.size));
-      copy_past_caches(to + filled.size, inflated, step.produced);
+                                               std::min(step_bytes, window_bytes_ - filled.size));
+      if (!direct) copy_past_caches(to + filled.size, inflated, step.produced);
       used_ += step.consumed;
       filled.size += step.produced;
       if (step.status == InflateStatus::member_end) {
@@ -211,6 +238,7 @@ class GzipSource final : public ByteSource {
   std::size_t used_ = 0, got_ = 0;
   std::int64_t read_bytes_ = 0, text_bytes_ = 0;
   bool between_members_ = true, first_member_done_ = false;
+  FillWay way_;
 
   // shared, under mutex_
   std::mutex mutex_;
