@@ -50,21 +50,25 @@ void put_in_order(StepGraph& graph) {
   std::vector<std::uint32_t> missing;
   for (std::size_t m = 0; m + 1 < graph.first_member.size(); ++m)
     missing.push_back(static_cast<std::uint32_t>(graph.members_of(m).size()));
-  std::vector<std::uint32_t>& order = graph.order;
-  order.reserve(n);
-  for (std::size_t i = 0; i < n; ++i)
-    if (waits[i] == 0) order.push_back(static_cast<std::uint32_t>(i));
+  // The newest first: a rank goes on until it waits for others, so that what follows in order is near in memory.
+  std::vector<std::uint32_t> ready;
+  for (std::size_t i = n; i-- > 0;)
+    if (waits[i] == 0) ready.push_back(static_cast<std::uint32_t>(i));
   const auto end_of = [&](std::uint32_t op) {
-    for (std::uint32_t a = first[op]; a < first[op + 1]; ++a)
-      if (--waits[after[a]] == 0) order.push_back(after[a]);
+    for (std::uint32_t a = first[op + 1]; a-- > first[op];)
+      if (--waits[after[a]] == 0) ready.push_back(after[a]);
   };
-  for (std::size_t next = 0; next < order.size(); ++next) {
-    const std::uint32_t op = order[next];
+  graph.order.reserve(n);
+  while (!ready.empty()) {
+    const std::uint32_t op = ready.back();
+    ready.pop_back();
+    graph.order.push_back(op);
     const std::int32_t match = graph.match[op];
     if (match < 0) {
       end_of(op);
     } else if (--missing[static_cast<std::size_t>(match)] == 0) {
-      for (const std::uint32_t member : graph.members_of(static_cast<std::size_t>(match))) end_of(member);
+      const auto members = graph.members_of(static_cast<std::size_t>(match));
+      std::for_each(members.rbegin(), members.rend(), end_of);
     }
   }
 }
