@@ -8,6 +8,14 @@
 
 namespace ccl {
 
+/// Rows that are in order, or two such lists one behind the other, cost one pass.
+template <class Row, class Less>
+void sort_rows(std::vector<Row>& rows, Less less) {
+  const auto second = std::is_sorted_until(rows.begin(), rows.end(), less);
+  if (std::is_sorted_until(second, rows.end(), less) != rows.end()) std::sort(rows.begin(), rows.end(), less);
+  else std::inplace_merge(rows.begin(), second, rows.end(), less);
+}
+
 /// less: a total order (no two rows are equal), so that the result is that of any other sort.
 template <class Less>
 void sort_runs(std::vector<std::uint32_t>& rows, Less less) {

@@ -6,13 +6,14 @@
 
 #include "comm/comm.hpp"
 #include "core/bytes.hpp"
+#include "core/sort_runs.hpp"
 
 namespace ccl {
 
 /// rows: plain; less: a strict total order (equal keys may end on either side of a border). Returns this worker's slice.
 template <class T, class Less>
 std::vector<T> deal(std::vector<T> rows, const Comm& comm, Less less) {
-  std::sort(rows.begin(), rows.end(), less);
+  sort_rows(rows, less);
   const auto workers = static_cast<std::size_t>(comm.num_workers());
   if (workers == 1) return rows;
   constexpr std::size_t samples_per_worker = 64;
@@ -38,7 +39,7 @@ std::vector<T> deal(std::vector<T> rows, const Comm& comm, Less less) {
   }
   out[workers - 1].assign(from, rows.end());
   std::vector<T> mine = exchange_rows(comm, std::move(out));
-  std::sort(mine.begin(), mine.end(), less);
+  sort_rows(mine, less);
   return mine;
 }
 

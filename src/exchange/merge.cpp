@@ -28,15 +28,16 @@ void absorb(const Bytes& bytes, std::vector<std::unique_ptr<Metric>>& metrics, S
 std::int64_t merge(std::vector<std::unique_ptr<Metric>>& metrics, StringTable& strings, Problems& problems,
                    const Comm& comm) {
   const int me = comm.worker(), workers = comm.num_workers();
+  const std::int64_t sent_before = comm.sent_bytes();
+  for (const auto& metric : metrics) metric->deal(comm);
   for (int distance = 1; distance < workers; distance *= 2) {
     if (me % (2 * distance) == distance) {
-      const Bytes bytes = pack(metrics, strings, problems);
-      comm.send(me - distance, bytes);
-      return static_cast<std::int64_t>(bytes.size());
+      comm.send(me - distance, pack(metrics, strings, problems));
+      break;
     }
     if (me + distance < workers) absorb(comm.receive(me + distance), metrics, strings, problems);
   }
-  return 0;
+  return comm.sent_bytes() - sent_before;
 }
 
 }  // namespace ccl

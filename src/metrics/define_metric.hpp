@@ -7,16 +7,14 @@
 #include <type_traits>
 #include <variant>
 
+#include "core/sort_runs.hpp"
+
 namespace ccl {
 
-/// Sorts by key and folds equal keys with combine. A Row type without combine must have unique keys. Rows that are in
-/// order, or two such lists one behind the other, cost one pass.
+/// Sorts by key and folds equal keys with combine. A Row type without combine must have unique keys.
 template <class Row>
 void sort_and_fold(std::vector<Row>& rows) {
-  const auto less = [](const Row& a, const Row& b) { return a.key() < b.key(); };
-  const auto second = std::is_sorted_until(rows.begin(), rows.end(), less);
-  if (std::is_sorted_until(second, rows.end(), less) != rows.end()) std::sort(rows.begin(), rows.end(), less);
-  else std::inplace_merge(rows.begin(), second, rows.end(), less);
+  sort_rows(rows, [](const Row& a, const Row& b) { return a.key() < b.key(); });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if constexpr (requires(Row & into, const Row& from) { into.combine(from); }) {
@@ -179,6 +177,10 @@ class DefinedMetric final : public Metric {
   }
 
   std::vector<ResultMatrix> take_matrices() override { return std::move(matrices_); }
+
+  void deal(const Comm& comm) override {
+    if constexpr (requires { T::deal(comm, rows_); }) T::deal(comm, rows_);
+  }
 
   Bytes pack() const override {
     ByteWriter out;

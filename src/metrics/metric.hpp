@@ -19,6 +19,7 @@
 //       (or, with what all ranks share, found once and not for each rank among all others: using Shared = …;
 //       static Shared shared(const ClosingContext&); closing(…, const Shared&, … out))
 //     static void graph(const StepGraph&, const ClosingContext&, Tables& out);   // steps this worker owns
+//     static void deal(const Comm&, Tables& out);   // collective, before the merge: what only statistics need (spread.hpp)
 //     static void report(const Tables&, const ReportContext&, Report& out);   // on worker 0, rows sorted and folded
 //   };
 #pragma once
@@ -190,6 +191,8 @@ class Metric {
   virtual void matched(const MatchedCollectives& collectives, const ClosingContext& context) = 0;
   virtual void closing(const ClosingRank& rank, const ClosingContext& context) = 0;
   virtual void graph(const StepGraph& graph, const ClosingContext& context) = 0;
+  /// Collective, before the merge: rows that only statistics need become sums, on no worker all of them.
+  virtual void deal(const Comm&) {}
   virtual Bytes pack() const = 0;                       // rows of this worker, for the merge tree
   virtual void absorb(std::span<const std::byte>) = 0;  // another worker's pack()
   virtual MetricResult result(const ReportContext& context, const Resolver& resolver) = 0;

@@ -2,7 +2,7 @@
 // Definition: of one matched symmetric instance with durations d:
 // transfer = min d, wait(r) = d_r − min d, lag = max wait, last = argmin d, delay = second smallest d − smallest d;
 // blame(r) = Σ delay where r is last, blamed_wait(r) = Σ of the others' waits there. No clock is used.
-// Merge: sums; one hidden row per instance keeps the lag statistics exact. Headline: mean lag.
+// Merge: sums; lags are dealt over the workers, their statistics are exact (spread.hpp). Headline: mean lag.
 #include "metrics/straggler_lag.hpp"
 
 #include <algorithm>
@@ -102,6 +102,8 @@ struct StragglerLag {
     out.fold_when_doubled<Elsewhere>();
   }
 
+  static void deal(const Comm& comm, Tables& out) { out.of<LagSpread>() = spreads(out.of<Lag>(), comm); }
+
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
     write_straggler_report(tables, context, out);
   }
@@ -155,7 +157,7 @@ struct StragglerLag {
     const StepId step{instance.iteration, instance.step};
     std::int64_t longest_ns = 0;
     for (const MatchedMember& member : members) longest_ns = std::max(longest_ns, member.dur_ns);
-    out.of<Lag>().push_back({step, instance.group, dimension, instance.lag_ns});
+    out.of<Lag>().push_back({{}, instance.lag_ns, 1});
     for (const MatchedMember& member : members) {
       const bool last = member.rank.value == instance.last_rank;
       Waits waits;

@@ -1,8 +1,11 @@
 // The rows of straggler_lag, shared by its two halves: matched() in straggler_lag.cpp fills them, the page is written
 // from them in straggler_report.cpp.
 #pragma once
+#include <variant>
+
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
+#include "metrics/spread.hpp"
 #include "metrics/straggler_causes.hpp"
 
 namespace ccl::straggler {
@@ -105,16 +108,8 @@ struct Blame {
   }
 };
 
-/// Not written: lag of every instance, for exact statistics.
-struct Lag {
-  StepId step;
-  GroupId group;
-  Dimension dimension = Dimension::unknown;
-  std::int64_t lag_ns = 0;
-  auto key() const { return std::tuple(step, group, dimension, lag_ns); }
-  static TableInfo table() { return {}; }
-  static std::vector<ColumnSpec<Lag>> columns(const Resolver&) { return {}; }
-};
+using Lag = Valued<std::monostate>;  // of every instance
+using LagSpread = SpreadOf<std::monostate>;
 
 /// Not written: the first matched collective of a rank, whose lateness comes from before all that was matched.
 struct FirstMeeting {
@@ -144,7 +139,7 @@ struct Tally {
 };
 
 using Tables =
-    RowTables<Row, ByGroup, ByDimension, Blame, Lag, Tally, FirstMeeting, CauseSums, Elsewhere, Transfer, Compute>;
+    RowTables<Row, ByGroup, ByDimension, Blame, Lag, LagSpread, Tally, FirstMeeting, CauseSums, Elsewhere, Transfer, Compute>;
 
 /// "since step 9 (iteration_10)" or "from the first step seen".
 std::string since_text(const std::optional<StepId>& onset);

@@ -67,24 +67,20 @@ std::vector<RankBlame> blame_by_rank(const Tables& tables, const Ranks& ranks) {
   return out;
 }
 
-void add_lag_statistics(const std::vector<Lag>& rows, const ReportContext& context, Report& out,
-                        std::vector<std::string>& lines) {
-  std::vector<double> lags;
-  for (const Lag& row : rows) lags.push_back(static_cast<double>(row.lag_ns));
-  out.value("lag_mean_ns", mean(lags), "mean lag over matched symmetric collectives");
-  out.value("lag_p50_ns", percentile(lags, 50), "median lag");
-  out.value("lag_p95_ns", percentile(lags, 95), "95th percentile of the lag");
-  out.value("lag_max_ns", *std::max_element(lags.begin(), lags.end()), "largest lag");
-  out.value("collectives_count", static_cast<double>(lags.size()), "matched symmetric collectives");
+void add_lag_statistics(const Spread& lag, const ReportContext& context, Report& out, std::vector<std::string>& lines) {
+  out.value("lag_mean_ns", lag.mean(), "mean lag over matched symmetric collectives");
+  out.value("lag_p50_ns", lag.p50(), "median lag");
+  out.value("lag_p95_ns", lag.p95(), "95th percentile of the lag");
+  out.value("lag_max_ns", lag.most(), "largest lag");
+  out.value("collectives_count", static_cast<double>(lag.count), "matched symmetric collectives");
   const double error_ns = 2.0 * static_cast<double>(context.clock.residual_ns);
-  if (mean(lags) < error_ns) {
+  if (lag.mean() < error_ns) {
     add_line(lines, "", "lag <= error (" + microseconds(error_ns) + ", twice the spread of common ends)");
     return;
   }
   add_line(lines, "",
-           "lag of a collective: mean " + microseconds(mean(lags)) + ", p50 " + microseconds(percentile(lags, 50)) +
-               ", p95 " + microseconds(percentile(lags, 95)) + ", max " +
-               microseconds(*std::max_element(lags.begin(), lags.end())));
+           "lag of a collective: mean " + microseconds(lag.mean()) + ", p50 " + microseconds(lag.p50()) + ", p95 " +
+               microseconds(lag.p95()) + ", max " + microseconds(lag.most()));
 }
 
 // "slow link: 'mesh_tp' (tp, 2 ranks) of ranks 4, 5 transfers 4.00 x as long as like groups, 12.3 ms more …".
@@ -128,7 +124,7 @@ void explain_absence(const Tables& tables, const ReportContext& context, Report&
 }  // namespace
 
 void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out) {
-  if (tables.of<Lag>().empty()) {
+  if (tables.of<LagSpread>().empty()) {
     explain_absence(tables, context, out);
     if (out.status == Status::absent && out.reason != "matching_not_credible" &&
         !slower_than_before(tables.of<Compute>()).empty()) {
@@ -154,7 +150,7 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
   out.extra_tables.push_back(causes_table(explanation, context.groups));
   out.extra_tables.push_back(slow_links_table(explanation, context.groups));
   std::vector<std::string> statistics;
-  add_lag_statistics(tables.of<Lag>(), context, out, statistics);
+  add_lag_statistics(tables.of<LagSpread>().front().spread, context, out, statistics);
   std::map<std::pair<std::int32_t, RankId>, OwnShare> shares;
   if (!ranks.empty()) {
     for (const OwnShare& share : add_stragglers(ranks, tables, stages, context, out))
