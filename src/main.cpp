@@ -13,14 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
 #include "comm/comm.hpp"
 #include "config_check.hpp"
 #include "config_command_line.hpp"
 #include "config_job.hpp"
+#include "core/freed_memory.hpp"
 #include "launch.hpp"
 #include "progress_line.hpp"
 #include "run.hpp"
@@ -187,16 +184,6 @@ std::string quoted(const std::vector<std::string>& args) {
     line += plain ? " " + arg : " '" + arg + "'";
   }
   return line;
-}
-
-/// What one stage frees the next one takes: the first touch of a page costs more than what is written to it. Of large
-/// traces it is given back (trace_use.cpp).
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  constexpr int own_pages_bytes = 8 << 20, kept_bytes = 64 << 20;
-  mallopt(M_MMAP_THRESHOLD, own_pages_bytes);
-  mallopt(M_TRIM_THRESHOLD, kept_bytes);
-#endif
 }
 
 int run_program(int argc, char** argv) {

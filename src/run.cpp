@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "analyze.hpp"
+#include "core/freed_memory.hpp"
 #include "exchange/communicators.hpp"
 #include "exchange/merge.hpp"
 #include "metrics/all_metrics.hpp"
@@ -96,6 +97,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   }
   stopwatch.current().items_count = timings.events_count;
 
+  keep_all_freed_memory();
   stopwatch.start("agree");
   const Ranks ranks = agree_on_ranks(local.facts, input, config, comm, problems);
   const bool ended_early = comm.max(local.ended_early ? 1 : 0) == 1;
