@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
+#include <optional>
 #include <vector>
 
 #include "core/problems.hpp"
@@ -13,9 +15,24 @@ namespace {
 
 using Match = std::match_results<std::string_view::const_iterator>;
 
-std::regex pattern(const char* text) {
-  return std::regex(text, std::regex::ECMAScript | std::regex::icase | std::regex::optimize);
-}
+/// An expression without regard to case. It is compiled when a name first holds the word that all its matches hold:
+/// compiling costs more than most runs spend on names.
+class Pattern {
+ public:
+  Pattern(std::string_view word, const char* text) : word_(word), text_(text) {}
+  bool found(std::string_view name, Match& match) {
+    const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+    if (!word_.empty() && std::search(name.begin(), name.end(), word_.begin(), word_.end(), same) == name.end())
+      return false;
+    if (!regex_) regex_.emplace(text_, std::regex::ECMAScript | std::regex::icase | std::regex::optimize);
+    return std::regex_search(name.begin(), name.end(), match, *regex_);
+  }
+
+ private:
+  std::string_view word_;  // in lower case; empty: any name may match
+  const char* text_;
+  std::optional<std::regex> regex_;
+};
 
 std::int32_t number(const std::string& digits) {
   std::int32_t value = -1;
@@ -38,18 +55,18 @@ std::vector<std::string_view> split(std::string_view path) {
 }
 
 bool read_iteration_folder(std::string_view folder, NameFacts& facts) {
-  static const std::regex iteration = pattern("^iter(?:ation)?_(\\d+)(?:_exit)?$");
+  static Pattern iteration("iter", "^iter(?:ation)?_(\\d+)(?:_exit)?$");
   Match match;
-  if (!found(folder, iteration, match)) return false;
+  if (!iteration.found(folder, match)) return false;
   facts.iteration = number(match[1].str());
   facts.iteration_label = folder;
   return facts.iteration >= 0;
 }
 
 std::int32_t read_replica_folder(std::string_view folder) {
-  static const std::regex replica = pattern("^replica_(\\d+)$");
+  static Pattern replica("replica_", "^replica_(\\d+)$");
   Match match;
-  return found(folder, replica, match) ? number(match[1].str()) : -1;
+  return replica.found(folder, match) ? number(match[1].str()) : -1;
 }
 
 /// Folders that hold one kind of output of a run; the run is the folder above.
@@ -68,14 +85,15 @@ std::string run_above(const std::vector<std::string_view>& folders, std::size_t 
 }
 
 std::int32_t rank_by_patterns(std::string_view name) {
-  static const std::array<std::regex, 4> patterns{
-      pattern("(?:^|[^a-z])rank[_\\-.= ]?(\\d+)"), pattern("(?:kineto_trace|torch_et|torch_trace)[_-](\\d+)"),
-      pattern("_e[gt]_(\\d+)[._]"),            // PARAM's execution graphs
-      pattern("^(?!.*-(?:DP|PP|EP|CP)-).*-TP-(\\d+)"),  // with other dimensions beside it TP is not the rank
+  static std::array<Pattern, 4> patterns{
+      Pattern("rank", "(?:^|[^a-z])rank[_\\-.= ]?(\\d+)"),
+      Pattern("to", "(?:kineto_trace|torch_et|torch_trace)[_-](\\d+)"),
+      Pattern("_e", "_e[gt]_(\\d+)[._]"),  // PARAM's execution graphs
+      Pattern("-tp-", "^(?!.*-(?:DP|PP|EP|CP)-).*-TP-(\\d+)"),  // with other dimensions beside it TP is not the rank
   };
   Match match;
-  for (const std::regex& regex : patterns)
-    if (found(name, regex, match)) return number(match[1].str());
+  for (Pattern& known : patterns)
+    if (known.found(name, match)) return number(match[1].str());
   return -1;
 }
 
@@ -93,21 +111,21 @@ void read_rank(std::string_view shown, const std::vector<std::string_view>& fold
                      "--rank-regex needs too many steps on " + std::string(shown) + " use a simpler expression");
   }
   if (facts.rank < 0) facts.rank = rank_by_patterns(name);
-  static const std::regex worker = pattern("^worker[_-]?(\\d+)[_.].*\\.pt\\.trace\\.json");
-  if (facts.rank < 0 && facts.host.empty() && found(name, worker, match)) facts.rank = number(match[1].str());
-  static const std::regex rank_folder = pattern("^rank[_-]?(\\d+)$");
+  static Pattern worker("worker", "^worker[_-]?(\\d+)[_.].*\\.pt\\.trace\\.json");
+  if (facts.rank < 0 && facts.host.empty() && worker.found(name, match)) facts.rank = number(match[1].str());
+  static Pattern rank_folder("rank", "^rank[_-]?(\\d+)$");
   for (auto folder = folders.rbegin(); facts.rank < 0 && folder != folders.rend(); ++folder)
-    if (found(*folder, rank_folder, match)) facts.rank = number(match[1].str());
+    if (rank_folder.found(*folder, match)) facts.rank = number(match[1].str());
 }
 
 std::string read_host(std::string_view name) {
-  static const std::regex tensorboard = pattern("^(.+)_\\d+\\.\\d+\\.pt\\.trace\\.json(?:\\.gz)?$");
+  static Pattern tensorboard(".pt.trace.json", "^(.+)_\\d+\\.\\d+\\.pt\\.trace\\.json(?:\\.gz)?$");
   Match match;
-  if (!found(name, tensorboard, match)) return {};
+  if (!tensorboard.found(name, match)) return {};
   std::string host = match[1].str();
   // A worker_name of the user's own, such as "worker3_step_12", is not a host and a process.
-  static const std::regex own = pattern("(?:^|[_-])(?:step|iter|iteration|epoch|rank)$");
-  return rank_by_patterns(host) >= 0 || found(host, own, match) ? std::string() : host;
+  static Pattern own("", "(?:^|[_-])(?:step|iter|iteration|epoch|rank)$");
+  return rank_by_patterns(host) >= 0 || own.found(host, match) ? std::string() : host;
 }
 
 }  // namespace
@@ -142,9 +160,9 @@ NameFacts read_name(std::string_view lead, std::string_view shown, const std::op
     if (facts.replica < 0) facts.replica = read_replica_folder(*folder);
   }
   if (facts.iteration < 0) {
-    static const std::regex in_name = pattern("(?:^|[^a-z])(iter(?:ation)?[_-]?(\\d+))");
+    static Pattern in_name("iter", "(?:^|[^a-z])(iter(?:ation)?[_-]?(\\d+))");
     Match match;
-    if (found(name, in_name, match)) {
+    if (in_name.found(name, match)) {
       facts.iteration = number(match[2].str());
       if (facts.iteration >= 0) facts.iteration_label = match[1].str();
     }
