@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "exchange/record_context.hpp"
 #include "metrics/stages.hpp"
 #include "metrics/trace_views.hpp"
 #include "parse/finish.hpp"
@@ -84,21 +85,23 @@ void TraceUse::take(RankTrace& trace, std::int32_t file) const {
   local.facts.push_back(facts_of(trace, number));
   local.facts.back().worker = worker;
   local.groups.push_back(trace.groups);
-  records.push_back(keep_records ? make_records(trace, number) : std::vector<CollectiveRecord>());
-  if (keep_records) add_splits(trace, local.first_record.back(), local.splits);
-  local.first_record.push_back(local.first_record.back() + records.back().size());
   if (keep_events) {
     const bool whole = config.window_start.empty() && config.window_end.empty();
     local.events.push_back(event_rows(trace, views.roles(context.workload), context.strings));
     local.windows.push_back(whole ? Interval{INT64_MIN, INT64_MAX}
                                   : stage_window(trace, config, context.classifier).time);
   }
-  // The largest lists are made of these, before others make those of busy times.
+  // The largest lists are made of these: what else is kept of the trace is made behind them.
   run_some(left, trace, context, [](const Wants& wants) { return wants.python; });
+  views.forget_roles();
   run_some(left, trace, context, reads_slices);
+  const std::vector<std::uint32_t> synchronised_ns = keep_records ? synchronised_before_ns(trace) : std::vector<std::uint32_t>();
   give_up(trace.slices);
   views.forget_slices();
   give_back_freed(trace);
+  records.push_back(keep_records ? make_records(trace, number, synchronised_ns) : std::vector<CollectiveRecord>());
+  if (keep_records) add_splits(trace, local.first_record.back(), local.splits);
+  local.first_record.push_back(local.first_record.back() + records.back().size());
   run_some(left, trace, context, [](const Wants&) { return true; });
   local.segments.push_back(keep_segments ? segments_of(trace, views.take_whole_busy()) : std::vector<RankSegments>());
   local.chains.push_back(keep_chains ? Chain(trace, any_trace.strings) : Chain());

@@ -2,6 +2,8 @@
 // worker owns each; assemble() matches what an owner got; all three are pure. match() adds the one all-to-all, the
 // clock (exchange/clock.hpp) and the verdicts on their way back. Bytes moved: 128 per record out, 32 back.
 #pragma once
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "comm/comm.hpp"
@@ -16,6 +18,9 @@ namespace ccl {
 /// Collectives of one trace as records, before ranks and groups are agreed on: group holds the local row, rank_row
 /// and rank the local trace number. Kept between parse and match; 128 bytes per communication kernel.
 std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t local_trace);
+/// Where the trace has its CPU slices no more: with what synchronised_before_ns() said of them.
+std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t local_trace,
+                                           std::span<const std::uint32_t> synchronised_ns);
 
 struct Matched {
   MatchedCollectives mine;                  // the instances this worker owns

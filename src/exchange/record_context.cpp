@@ -128,26 +128,37 @@ std::uint32_t capped(std::int64_t ns) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ns, 0, std::numeric_limits<std::uint32_t>::max()));
 }
 
-/// When each collective was launched, and how long the CPU waited for the device since the launch before.
-void add_launches(const RankTrace& trace, std::span<CollectiveRecord> records) {
-  const Synchronising synchronising(trace);
-  std::map<std::tuple<std::uint64_t, std::uint16_t>, std::int64_t> last_launch_ns;
+void add_launches(const RankTrace& trace, std::span<const std::uint32_t> synchronised_ns,
+                  std::span<CollectiveRecord> records) {
   for (std::size_t i = 0; i < records.size(); ++i) {
-    CollectiveRecord& record = records[i];
     const std::int64_t launch_ns = trace.events.launch_ns[trace.collectives[i].event];
-    if (!is_symmetric(record.op) || launch_ns == absent_ns) continue;
-    record.before.queued_ns = std::min(capped(record.start_ns - launch_ns), BeforeCollective::unknown_ns - 1);
-    const auto [last, is_first] = last_launch_ns.try_emplace({record.group.value, record.lane}, launch_ns);
-    record.before.synchronised_ns = capped(synchronising.until_ns(launch_ns) - synchronising.until_ns(last->second));
-    last->second = std::max(last->second, launch_ns);
+    if (!is_symmetric(records[i].op) || launch_ns == absent_ns) continue;
+    records[i].before.queued_ns = std::min(capped(records[i].start_ns - launch_ns), BeforeCollective::unknown_ns - 1);
+    records[i].before.synchronised_ns = synchronised_ns[i];
   }
 }
 
 }  // namespace
 
-void add_context(const RankTrace& trace, std::span<CollectiveRecord> records) {
+std::vector<std::uint32_t> synchronised_before_ns(const RankTrace& trace) {
+  std::vector<std::uint32_t> out(trace.collectives.size());
+  const Synchronising synchronising(trace);
+  std::map<std::tuple<std::uint32_t, std::uint16_t>, std::int64_t> last_launch_ns;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const Collective& collective = trace.collectives[i];
+    const std::int64_t launch_ns = trace.events.launch_ns[collective.event];
+    if (!is_symmetric(collective.op) || launch_ns == absent_ns) continue;
+    const auto [last, is_first] = last_launch_ns.try_emplace({collective.group, trace.events.lane[collective.event]}, launch_ns);
+    out[i] = capped(synchronising.until_ns(launch_ns) - synchronising.until_ns(last->second));
+    last->second = std::max(last->second, launch_ns);
+  }
+  return out;
+}
+
+void add_context(const RankTrace& trace, std::span<const std::uint32_t> synchronised_ns,
+                 std::span<CollectiveRecord> records) {
   if (records.empty()) return;
-  add_launches(trace, records);
+  add_launches(trace, synchronised_ns, records);
   const std::vector<std::size_t> device_of_lane = device_of_lanes(trace);
   const std::vector<std::int64_t> first_ns = first_starts_ns(trace, device_of_lane);
   std::vector<DeviceSweep> devices(trace.devices.size());

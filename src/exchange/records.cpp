@@ -27,6 +27,11 @@ bool splits_disagree(const RankTrace& trace, const Collective& collective) {
 }  // namespace
 
 std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t local_trace) {
+  return make_records(trace, local_trace, synchronised_before_ns(trace));
+}
+
+std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t local_trace,
+                                           std::span<const std::uint32_t> synchronised_ns) {
   std::vector<CollectiveRecord> records;
   records.reserve(trace.collectives.size());
   for (const Collective& collective : trace.collectives) {
@@ -56,7 +61,7 @@ std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t 
     record.splits_disagree = splits_disagree(trace, collective);
     records.push_back(record);
   }
-  add_context(trace, records);
+  add_context(trace, synchronised_ns, records);
   return records;
 }
 

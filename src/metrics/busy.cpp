@@ -95,30 +95,36 @@ void BusyLists::clear() {
 }
 
 BusyTrace::BusyTrace(const RankTrace& trace)
-    : devices_count(trace.devices.size()), whole(devices_count), trace_(trace), device_of_lane_(device_rows(trace)),
+    : devices_count(trace.devices.size()), trace_(trace), device_of_lane_(device_rows(trace)), counts_(devices_count),
       rows_(trace.steps.size()) {
   const EventTable& events = trace.events;
-  std::vector<Counts> counts(devices_count);
   for (std::size_t i = 0; i < events.size(); ++i) {
-    ++counts[device_of_lane_[events.lane[i]]][place_of(events.kind[i])];
+    ++counts_[device_of_lane_[events.lane[i]]][place_of(events.kind[i])];
     if (events.step[i] < 0) continue;
     Rows& rows = rows_[static_cast<std::size_t>(events.step[i])];
     if (rows.events_count++ == 0) rows.first = i;
     rows.end = i + 1;
   }
-  make_room(whole, counts);
-  std::vector<BusyWriter> writers(whole.begin(), whole.end());
-  for (std::size_t i = 0; i < events.size(); ++i)
-    writers[device_of_lane_[events.lane[i]]].add(events.kind[i], {events.start_ns[i], events.end_ns(i)});
-  for (BusyWriter& writer : writers) writer.finish();
   // Steps follow each other but for a few events, unless a trace is damaged; then one pass makes all of them.
   std::size_t passed = 0;
   for (const Rows& rows : rows_) passed += rows.end - rows.first;
   all_at_once_ = passed > 4 * events.size() || events.size() <= few_events;
 }
 
+const std::vector<BusyLists>& BusyTrace::whole() const {
+  if (!whole_.empty()) return whole_;
+  const EventTable& events = trace_.events;
+  whole_.resize(devices_count);
+  make_room(whole_, counts_);
+  std::vector<BusyWriter> writers(whole_.begin(), whole_.end());
+  for (std::size_t i = 0; i < events.size(); ++i)
+    writers[device_of_lane_[events.lane[i]]].add(events.kind[i], {events.start_ns[i], events.end_ns(i)});
+  for (BusyWriter& writer : writers) writer.finish();
+  return whole_;
+}
+
 const BusyLists& BusyTrace::step(std::size_t step_row, std::size_t device_row) const {
-  if (rows_[step_row].events_count == trace_.events.size()) return whole[device_row];
+  if (rows_[step_row].events_count == trace_.events.size()) return whole()[device_row];
   if (step_row < made_first_ || step_row >= made_first_ + made_count_)
     all_at_once_ ? make_steps(0, rows_.size()) : make_steps(step_row, 1);
   return made_[(step_row - made_first_) * devices_count + device_row];

@@ -41,10 +41,15 @@ struct BusySums {
 class BusyTrace {
  public:
   std::size_t devices_count = 0;
-  std::vector<BusyLists> whole;  // [device row], events outside every step included
 
-  /// The trace must outlive it unchanged. One pass over the events, 16 bytes an event at most.
+  /// The trace must outlive it unchanged. One pass over the events.
   explicit BusyTrace(const RankTrace& trace);
+  /// [device row], events outside every step included. Made when first asked for: 16 bytes an event at most.
+  const std::vector<BusyLists>& whole() const;
+  std::vector<BusyLists> take_whole() {
+    whole();
+    return std::move(whole_);
+  }
   /// Good until another step is asked for, which costs a pass over the rows of that step: ask in the order of steps.
   const BusyLists& step(std::size_t step_row, std::size_t device_row) const;
   /// Made for all steps when the first is asked for, and kept.
@@ -58,6 +63,8 @@ class BusyTrace {
 
   const RankTrace& trace_;
   std::vector<std::size_t> device_of_lane_;
+  std::vector<std::array<std::size_t, 3>> counts_;  // [device row]
+  mutable std::vector<BusyLists> whole_;
   std::vector<Rows> rows_;  // of each step
   bool all_at_once_ = false;
   mutable std::vector<BusyLists> made_;  // [(step row - first) × devices_count + device row]

@@ -122,7 +122,7 @@ struct CommCompOverlap {
       out.of<Row>().push_back(row);
     });
     for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-      const BusyLists& lists = busy.whole[d];
+      const BusyLists& lists = busy.whole()[d];
       Whole row;
       row.device = trace.devices[d];
       row.first_ns = lists.window.start_ns;
@@ -141,7 +141,7 @@ struct CommCompOverlap {
     for_each_communication(trace, [&](std::size_t event, const Collective* collective) {
       whole_by_op.add(trace, event, 0, op(collective));
     });
-    whole_by_op.write(trace, 0, [&](std::size_t device) -> auto& { return busy.whole[device]; }, out.of<WholeByOp>());
+    whole_by_op.write(trace, 0, [&](std::size_t device) -> auto& { return busy.whole()[device]; }, out.of<WholeByOp>());
     Parts<ByOp> by_op;
     Parts<ByDimension> by_dimension;
     for_each_communication(trace, [&](std::size_t event, const Collective* collective) {

@@ -172,11 +172,10 @@ struct Fsdp {
 
     // CPU slices belong to the step they begin in; their time stands on the rank's first device.
     void add_slices(const LaunchContext& launches, const FsdpSlices& slices) {
-      const std::vector<std::int64_t> self_ns = fsdp_self_ns(trace, launches, slices);
-      for (std::size_t i = 0; i < trace.slices.size(); ++i) {
-        const CpuSlice& slice = trace.slices[i];
+      if (trace.devices.empty()) return;
+      for (const auto& [row, self_ns] : fsdp_self(trace, launches, slices)) {
+        const CpuSlice& slice = trace.slices[row];
         const FsdpOp op = slices.of(slice);
-        if (op == FsdpOp::none || trace.devices.empty()) continue;
         for (std::size_t s = 0; s < trace.steps.size(); ++s) {
           const Step& step = trace.steps[s];
           const bool in =
@@ -184,12 +183,12 @@ struct Fsdp {
           if (!in) continue;
           FsdpByOp& by_op = ops[{s, op}];
           ++by_op.slices_count;
-          by_op.self_ns += self_ns[i];
+          by_op.self_ns += self_ns;
           const std::size_t at = s * trace.devices.size();
-          by_device[at].row.cpu_self_ns = std::max<std::int64_t>(by_device[at].row.cpu_self_ns, 0) + self_ns[i];
+          by_device[at].row.cpu_self_ns = std::max<std::int64_t>(by_device[at].row.cpu_self_ns, 0) + self_ns;
           if (op == FsdpOp::prefetch) ++by_device[at].row.prefetch_calls_count;
           const std::string_view module = fsdp_module_in(trace.strings.text(slice.name));
-          if (!module.empty()) modules[{at, module}].cpu_self_ns += self_ns[i];
+          if (!module.empty()) modules[{at, module}].cpu_self_ns += self_ns;
           break;
         }
       }

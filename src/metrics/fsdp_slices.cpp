@@ -61,22 +61,26 @@ FsdpSlices fsdp_slices(const RankTrace& trace) {
   return out;
 }
 
-std::vector<std::int64_t> fsdp_self_ns(const RankTrace& trace, const LaunchContext& context, const FsdpSlices& slices) {
-  std::vector<std::int64_t> self_ns(trace.slices.size(), -1);
+std::vector<FsdpSelf> fsdp_self(const RankTrace& trace, const LaunchContext& context, const FsdpSlices& slices) {
+  std::vector<FsdpSelf> out;
+  std::vector<std::size_t> open;  // in out: FSDP slices around the present one, and some that ended
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const CpuSlice& slice = trace.slices[i];
     if (slices.of(slice) == FsdpOp::none) continue;
-    self_ns[i] = slice.end_ns - slice.start_ns;
     // Slices come parents first: the nearest FSDP slice around this one loses what lies within both.
     std::int32_t around = context.parent[i];
-    while (around >= 0 && self_ns[static_cast<std::size_t>(around)] < 0)
-      around = context.parent[static_cast<std::size_t>(around)];
-    if (around < 0) continue;
-    const auto parent = static_cast<std::size_t>(around);
-    const std::int64_t shared = std::min(slice.end_ns, trace.slices[parent].end_ns) - slice.start_ns;
-    self_ns[parent] -= std::clamp<std::int64_t>(shared, 0, self_ns[parent]);
+    const auto is_fsdp = [&](std::int32_t row) { return slices.of(trace.slices[static_cast<std::size_t>(row)]) != FsdpOp::none; };
+    while (around >= 0 && !is_fsdp(around)) around = context.parent[static_cast<std::size_t>(around)];
+    while (!open.empty() && static_cast<std::int64_t>(out[open.back()].slice) != around) open.pop_back();
+    if (around >= 0) {
+      std::int64_t& parent_ns = out[open.back()].self_ns;
+      const std::int64_t shared = std::min(slice.end_ns, trace.slices[static_cast<std::size_t>(around)].end_ns) - slice.start_ns;
+      parent_ns -= std::clamp<std::int64_t>(shared, 0, parent_ns);
+    }
+    open.push_back(out.size());
+    out.push_back({static_cast<std::uint32_t>(i), slice.end_ns - slice.start_ns});
   }
-  return self_ns;
+  return out;
 }
 
 }  // namespace ccl

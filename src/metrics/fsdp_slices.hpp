@@ -42,7 +42,11 @@ struct FsdpSlices {
   FsdpOp of(const CpuSlice& slice) const { return ops[slice.name]; }
 };
 FsdpSlices fsdp_slices(const RankTrace& trace);
-/// By slice row: duration − FSDP slices directly within; −1 for other slices.
-std::vector<std::int64_t> fsdp_self_ns(const RankTrace& trace, const LaunchContext& context, const FsdpSlices& slices);
+struct FsdpSelf {
+  std::uint32_t slice = 0;   // row in RankTrace::slices
+  std::int64_t self_ns = 0;  // duration − FSDP slices directly within
+};
+/// The FSDP slices in order of their rows.
+std::vector<FsdpSelf> fsdp_self(const RankTrace& trace, const LaunchContext& context, const FsdpSlices& slices);
 
 }  // namespace ccl

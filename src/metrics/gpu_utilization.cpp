@@ -81,7 +81,7 @@ struct GpuUtilization {
     });
     for (std::size_t d = 0; d < trace.devices.size(); ++d) {
       Whole whole;
-      fill(whole, busy.whole[d].whole_budget(), busy.whole[d].events_count, trace.devices[d], 0);
+      fill(whole, busy.whole()[d].whole_budget(), busy.whole()[d].events_count, trace.devices[d], 0);
       out.of<Whole>().push_back(whole);
     }
   }

@@ -76,18 +76,8 @@ class RoleFinder {
   void read_slices() {
     std::vector<bool> asked(trace_.strings.size());
     roles_.assign(trace_.strings.size(), SliceRole::none);
-    around_.resize(trace_.slices.size());
-    for (std::size_t s = 0; s < trace_.slices.size(); ++s) {
-      const std::uint32_t name = trace_.slices[s].name;
-      if (!asked[name]) roles_[name] = rules_.role(trace_.strings.text(name)), asked[name] = true;
-      const SliceRole role = roles_[name];
-      Around& around = around_[s];
-      if (launches_.parent[s] >= 0) around = around_[static_cast<std::size_t>(launches_.parent[s])];
-      if (is_root(role) && around.root < 0) around.root = static_cast<std::int32_t>(s);
-      if (is_part(role)) around.part = static_cast<std::int32_t>(s);
-      if (decides(role)) around.decided = static_cast<std::int32_t>(s);
-      if (is_call_site(role)) around.call = static_cast<std::int32_t>(s);
-    }
+    for (const CpuSlice& slice : trace_.slices)
+      if (!asked[slice.name]) roles_[slice.name] = rules_.role(trace_.strings.text(slice.name)), asked[slice.name] = true;
   }
 
   SliceRole role(std::int32_t slice) const {
@@ -110,7 +100,8 @@ class RoleFinder {
   std::vector<std::size_t> roots() const {
     std::vector<std::size_t> all, outermost;
     for (std::size_t s = 0; s < trace_.slices.size(); ++s)
-      if (around_[s].root == static_cast<std::int32_t>(s)) all.push_back(s);
+      if (is_root(roles_[trace_.slices[s].name]) && around_slice(static_cast<std::int32_t>(s)).root == static_cast<std::int32_t>(s))
+        all.push_back(s);
     std::sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
       const CpuSlice &x = trace_.slices[a], &y = trace_.slices[b];
       return std::tuple(x.start_ns, -x.end_ns, a) < std::tuple(y.start_ns, -y.end_ns, b);
@@ -191,9 +182,22 @@ class RoleFinder {
     return part == SliceRole::forward_part || part == SliceRole::forward_microbatch;
   }
 
+  /// A walk outwards: lists of it for all slices would be 16 bytes each.
+  Around around_slice(std::int32_t slice) const {
+    Around out;
+    for (; slice >= 0; slice = launches_.parent[static_cast<std::size_t>(slice)]) {
+      const SliceRole its = role(slice);
+      if (its == SliceRole::none) continue;
+      if (is_root(its)) out.root = slice;
+      if (is_part(its) && out.part < 0) out.part = slice;
+      if (decides(its) && out.decided < 0) out.decided = slice;
+      if (is_call_site(its) && out.call < 0) out.call = slice;
+    }
+    return out;
+  }
+
   Around around_launch(std::size_t i) const {
-    const std::int32_t innermost = launches_.find(trace_, i, [](const CpuSlice&) { return true; });
-    return innermost < 0 ? Around() : around_[static_cast<std::size_t>(innermost)];
+    return around_slice(launches_.find(trace_, i, [](const CpuSlice&) { return true; }));
   }
 
   bool is_of_forward(std::size_t i, const Around& around) const {
@@ -357,7 +361,7 @@ class RoleFinder {
       default: break;
     }
     const std::int32_t innermost = trace_.events.launch_ns[i] == absent_ns ? -1 : launches_.innermost[i];
-    switch (innermost < 0 ? SliceRole::none : role(around_[static_cast<std::size_t>(innermost)].call)) {
+    switch (innermost < 0 ? SliceRole::none : role(around_slice(innermost).call)) {
       case SliceRole::dp_communication: return WorkCategory::dp_communication;
       case SliceRole::pp_communication: return WorkCategory::pp_communication;
       case SliceRole::tp_communication: return WorkCategory::tp_communication;
@@ -374,7 +378,6 @@ class RoleFinder {
   const Workload& workload_;
   EventRoles out_;
   std::vector<SliceRole> roles_;  // by string index
-  std::vector<Around> around_;    // by slice
   std::vector<CpuSlice> parts_;   // of woven micro-batches, by start; empty without such
   std::vector<Dimension> dimensions_;
   std::vector<CollectiveOp> operations_;

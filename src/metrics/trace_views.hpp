@@ -19,7 +19,7 @@ class TraceViews {
   /// The lists of the whole file, for who outlives the trace; busy() and what else it made are gone.
   std::vector<BusyLists> take_whole_busy() {
     busy();
-    std::vector<BusyLists> whole = std::move(busy_->whole);
+    std::vector<BusyLists> whole = busy_->take_whole();
     busy_.reset();
     return whole;
   }
@@ -28,8 +28,9 @@ class TraceViews {
     launches_.reset();
     rules_.reset();
     phases_.reset();
-    roles_.reset();
+    forget_roles();
   }
+  void forget_roles() { roles_.reset(); }
   const LaunchContext& launches() { return made(launches_, [&] { return launch_context(trace_); }); }
   const SliceRules& rules() { return made(rules_, [&] { return SliceRules(trace_, classifier_); }); }
   const TracePhases& phases() { return made(phases_, [&] { return trace_phases(trace_, launches(), rules()); }); }

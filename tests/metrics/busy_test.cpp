@@ -62,7 +62,7 @@ TEST(BusyTrace, ListsAreThoseOfTheEventsInAnyOrderOfAsking) {
       const BusyTrace busy(trace);
       ASSERT_EQ(busy.devices_count, 2U);
       for (std::size_t d = 0; d < 2; ++d) {
-        expect_equal(busy.whole[d], of_events(trace, -1, trace.devices[d]));
+        expect_equal(busy.whole()[d], of_events(trace, -1, trace.devices[d]));
         for (const std::size_t s : {0U, 1U, 3U, 2U, 0U})
           expect_equal(busy.step(s, d), of_events(trace, static_cast<std::int32_t>(s), trace.devices[d]));
       }
@@ -89,7 +89,7 @@ TEST(BusyTrace, SumsAreThoseOfTheListsOfEachStep) {
 TEST(BusyTrace, AStepOfAllEventsIsTheWholeFile) {
   const RankTrace trace = TraceBuilder().kernel("a", 10, 5).kernel("b", 20, 5).build();
   const BusyTrace busy(trace);
-  EXPECT_EQ(&busy.step(0, 0), &busy.whole[0]);
+  EXPECT_EQ(&busy.step(0, 0), &busy.whole()[0]);
   EXPECT_EQ(busy.step(0, 0).window, (Interval{10, 25}));
 }
 

@@ -141,7 +141,7 @@ class SmallRun {
       record.lane = trace.events.lane[c.event];
       out.push_back(record);
     }
-    add_context(trace, out);
+    add_context(trace, synchronised_before_ns(trace), out);
     return out;
   }
 
