@@ -27,12 +27,12 @@ std::vector<RankSegments> segments_of(const RankTrace& trace, std::vector<BusyLi
   return all;
 }
 
-/// Empties a column of which no more is read. A large one goes at once, a small one is kept for the next trace.
-template <class T>
-void give_up(Column<T>& column) {
+/// Empties rows of which no more is read. Large ones go at once, small ones are kept for the next trace.
+template <class Rows>
+void give_up(Rows& column) {
   constexpr std::size_t large_bytes = std::size_t{4} << 20;
   column.clear();
-  Column<T> gone;
+  Rows gone;
   if (column.capacity_bytes() > large_bytes) gone.swap(column);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/column.hpp"
+#include "core/cpu_slices.hpp"
 #include "core/ids.hpp"
 #include "core/kinds.hpp"
 #include "core/strings.hpp"
@@ -127,17 +128,6 @@ struct Step {
   bool work_by_phases = false;
 };
 
-enum class SliceKind : std::uint8_t { user_annotation, cpu_op, python_function, runtime, other };
-
-/// A kept slice of a CPU thread, sorted by (thread, start, −end). 32 bytes each.
-struct CpuSlice {
-  std::int64_t start_ns = 0, end_ns = 0;
-  std::uint32_t name = 0;      // index into RankTrace::strings
-  std::uint32_t thread = 0;    // index into RankTrace::threads
-  SliceKind kind = SliceKind::other;
-  std::int32_t sequence = -1;  // autograd sequence number, −1 none
-};
-
 /// One training rank as one trace file tells it.
 struct RankTrace {
   // Who
@@ -165,7 +155,7 @@ struct RankTrace {
   std::vector<std::int64_t> splits;
   std::vector<ProcessGroup> groups;
   std::vector<Step> steps;            // ascending by number
-  Column<CpuSlice> slices;
+  CpuSlices slices;                   // sorted by (thread, start, −end)
   std::vector<std::string> threads;   // "pid/tid"
   StringTable strings;
 

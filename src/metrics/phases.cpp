@@ -77,7 +77,7 @@ class PhaseOfLaunch {
   }
   // The reader keeps operators without a rule only where they repeat a forward; the loss may be repeated too.
   bool repeats_operator(const CpuSlice& slice, std::string_view rule) const {
-    return slice.kind == SliceKind::cpu_op && slice.sequence >= 0 &&
+    return slice.kind == SliceKind::cpu_op && slice.numbered &&
            (rule.empty() || (rule == "loss" && evidence_.autograd[slice.thread]));
   }
 

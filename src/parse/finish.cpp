@@ -107,13 +107,6 @@ void sort_events(RankTrace& trace) {
   renumber(trace.kernel_shapes, new_row);
 }
 
-void sort_slices(Column<CpuSlice>& slices) {
-  const auto less = [](const CpuSlice& a, const CpuSlice& b) {
-    return std::tuple(a.thread, a.start_ns, -a.end_ns) < std::tuple(b.thread, b.start_ns, -b.end_ns);
-  };
-  if (!std::is_sorted(slices.begin(), slices.end(), less)) std::stable_sort(slices.begin(), slices.end(), less);
-}
-
 // A number that occurs twice keeps its first window, widened while the others overlap it (one marker per thread).
 void sort_steps(std::vector<Step>& steps) {
   std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
@@ -299,7 +292,7 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems) {
   trace.events.step.resize(trace.events.size());
   sort_lanes(trace);
   sort_events(trace);
-  sort_slices(trace.slices);
+  trace.slices.sort();
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);
   assign_steps(trace);

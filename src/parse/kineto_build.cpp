@@ -304,8 +304,8 @@ void KinetoBuilder::add_repeated(const EventText& event, std::int64_t start_ns, 
 
 void KinetoBuilder::add_slice(SliceKind kind, const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
   const std::uint32_t name = names_.index(names_.find(event.name));
-  const std::int32_t sequence = kind == SliceKind::cpu_op ? read_sequence_number(event.arguments) : -1;
-  trace_.slices.push_back({start_ns, start_ns + dur_ns, name, thread(event), kind, sequence});
+  const bool numbered = kind == SliceKind::cpu_op && read_sequence_number(event.arguments) >= 0;
+  trace_.slices.push_back({start_ns, start_ns + dur_ns, name, thread(event), kind, numbered});
 }
 
 std::uint16_t KinetoBuilder::lane(std::int32_t device, std::int64_t stream) {
@@ -342,10 +342,7 @@ void KinetoBuilder::shift_times(std::int64_t base_ns) {
     step.end_ns += base_ns;
   }
   for (MemoryUsage& usage : trace_.memory_usage) usage.time_ns += base_ns;
-  for (CpuSlice& slice : trace_.slices) {
-    slice.start_ns += base_ns;
-    slice.end_ns += base_ns;
-  }
+  trace_.slices.shift(base_ns);
 }
 
 void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Problems& problems) {

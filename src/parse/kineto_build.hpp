@@ -77,7 +77,7 @@ class KinetoBuilder {
   /// The node in which an operator may be a repeated one; null if there is none.
   Node* node_around(std::uint32_t thread, std::int64_t start_ns, std::string_view name);
   struct Operator;
-  void absorb_slices(const std::vector<CpuSlice>& slices, const std::vector<Operator>& operators,
+  void absorb_slices(const CpuSlices& slices, const std::vector<Operator>& operators,
                      const std::vector<std::string>& raw_names);
 
   std::uint16_t lane(std::int32_t device, std::int64_t stream);

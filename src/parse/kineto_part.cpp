@@ -81,7 +81,7 @@ Bytes KinetoBuilder::pack_tables() const {
   out.array(trace_.memory_operations.span());
   out.array(trace_.kernel_shapes.span());
   out.array(trace_.memory_usage.span());
-  out.array(trace_.slices.span());
+  trace_.slices.pack(out);
   out.array(operators_.span());
   out.array(trace_.collectives);
   out.array(trace_.splits);
@@ -136,7 +136,7 @@ void KinetoBuilder::absorb_tables(ByteReader& in) {
   add_rows(trace_.memory_operations, in.array<MemoryOperation>());
   add_rows(trace_.kernel_shapes, in.array<KernelShape>());
   append(trace_.memory_usage, in.array<MemoryUsage>());
-  const std::vector<CpuSlice> slices = in.array<CpuSlice>();
+  const CpuSlices slices = CpuSlices::unpack(in);
   absorb_slices(slices, in.array<Operator>(), raw_names);
   const auto first_collective = static_cast<std::uint32_t>(trace_.collectives.size());
   const auto first_split = static_cast<std::uint32_t>(trace_.splits.size());
@@ -155,7 +155,7 @@ void KinetoBuilder::absorb_tables(ByteReader& in) {
 }
 
 // Operators of no rule in their place among the slices: whether they repeat a forward depends on the parts before.
-void KinetoBuilder::absorb_slices(const std::vector<CpuSlice>& slices, const std::vector<Operator>& operators,
+void KinetoBuilder::absorb_slices(const CpuSlices& slices, const std::vector<Operator>& operators,
                                   const std::vector<std::string>& raw_names) {
   std::size_t next = 0;
   const auto take_operators = [&](std::size_t slices_before) {
@@ -168,7 +168,7 @@ void KinetoBuilder::absorb_slices(const std::vector<CpuSlice>& slices, const std
       } else if (Node* const node = node_around(thread, from.start_ns, name); node != nullptr) {
         node->repeated_until_ns = from.end_ns;
         trace_.slices.push_back({from.start_ns, from.end_ns, names_.index(names_.find(name)), thread, SliceKind::cpu_op,
-                                 from.sequence});
+                                 from.sequence >= 0});
       }
     }
   };

@@ -147,7 +147,7 @@ void NsysBuild::add_synchronising(Process& process, const NsysCallRow& call) {
   name = name.substr(0, name.rfind("_v"));  // cudaStreamSynchronize_v3020
   RankTrace& trace = process.trace;
   trace.slices.push_back({call.start_ns, call.end_ns, trace.strings.index(name), thread(process, call.thread),
-                          SliceKind::runtime, -1});
+                          SliceKind::runtime});
 }
 
 void NsysBuild::resolve_names(Process& process) {
@@ -225,17 +225,13 @@ void NsysBuild::read_ranges(Process& process) {
     if (facts.own_of_nccl || !facts.wanted) continue;
     const auto [name, added] = names.try_emplace(range.text_id);
     if (added) name->second = trace.strings.index(slice_name(text_of(range)));
-    const std::int32_t sequence = facts.sequence >= 0 && range.sequence >= 0 ? range.sequence : facts.sequence;
-    trace.slices.push_back({range.start_ns, range.end_ns, name->second, range.thread, SliceKind::user_annotation, sequence});
+    trace.slices.push_back({range.start_ns, range.end_ns, name->second, range.thread, SliceKind::user_annotation,
+                            facts.sequence >= 0});
   }
   for (const auto& [number, step] : steps) trace.steps.push_back(step);
   mark_autograd_threads(process);
   repeat_backward(process);
-  const auto before = [](const CpuSlice& a, const CpuSlice& b) {
-    return std::tuple(a.thread, a.start_ns, -a.end_ns) < std::tuple(b.thread, b.start_ns, -b.end_ns);
-  };
-  if (!std::is_sorted(trace.slices.begin(), trace.slices.end(), before))
-    std::sort(trace.slices.begin(), trace.slices.end(), before);
+  trace.slices.sort();
 }
 
 void NsysBuild::settle_shapes(RankTrace& trace) const {
@@ -258,7 +254,7 @@ void NsysBuild::mark_autograd_threads(Process& process) {
     if (own == process.threads.end() || text == strings_.end() || !text->second.starts_with("pt_autograd_")) continue;
     CpuSlice whole{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
                    trace.strings.index("autograd::engine::evaluate_function (thread " + text->second + ")"),
-                   own->second, SliceKind::other, -1};
+                   own->second, SliceKind::other};
     for (const Launch& launch : process.launches) {
       if (launch.thread != whole.thread) continue;
       whole.start_ns = std::min(whole.start_ns, launch.start_ns);
@@ -347,7 +343,7 @@ void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
   for (std::int64_t& t : trace.events.launch_ns) shift(t);
   sum_memory(trace);
   for (MemoryUsage& usage : trace.memory_usage) shift(usage.time_ns);
-  for (CpuSlice& slice : trace.slices) shift(slice.start_ns), shift(slice.end_ns);
+  trace.slices.shift(epoch_ns);
   for (Step& step : trace.steps) shift(step.start_ns), shift(step.end_ns);
   for (CounterSample& sample : trace.counters) shift(sample.time_ns);
   finish(trace, file_, problems_);

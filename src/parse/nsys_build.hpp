@@ -118,7 +118,6 @@ class NsysBuild {
     std::int64_t bytes = -1;       // NCCL payload: message size
     std::uint64_t communicator = 0;
     std::int32_t comm_rank = -1, comm_size = -1, peer = -1;
-    std::int32_t sequence = -1;    // of a text in the row
   };
   /// One process's place in a communicator, from its CommInitRank or CommSplit.
   struct Seat {

@@ -55,7 +55,6 @@ void NsysBuild::set_text(Range& range, std::string_view raw) {
     recent.index = texts_.index(std::string_view(recent.text).substr(0, recent.text.find('\0')));
   }
   range.text_id = -1 - static_cast<std::int64_t>(recent.index);
-  range.sequence = parts.sequence;
 }
 
 const NsysBuild::TextFacts& NsysBuild::facts_of(const Range& range) {

@@ -63,7 +63,7 @@ std::string shown(const RankTrace& t) {
   }
   for (const Step& step : t.steps) add(step.number, step.start_ns, step.end_ns);
   for (const CpuSlice& s : t.slices) {
-    add(s.start_ns, s.end_ns, static_cast<int>(s.kind), s.sequence);
+    add(s.start_ns, s.end_ns, static_cast<int>(s.kind), s.numbered ? 1 : 0);
     out += t.threads[s.thread];
     out += t.strings.text(s.name);
   }

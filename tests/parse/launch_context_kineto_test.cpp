@@ -3,6 +3,7 @@
 
 #include "core/launch_context.hpp"
 #include "metrics/phases.hpp"
+#include "parse/kineto_arguments.hpp"
 #include "support/kineto_text.hpp"
 
 namespace ccl::test {
@@ -33,10 +34,13 @@ ReadResult read() {
 TEST(LaunchContextOfKineto, SlicesKeepThreadSequenceAndKind) {
   const ReadResult r = read();
   ASSERT_EQ(r.trace.slices.size(), 4U) << "no operator without a rule, no GPU copy of an annotation";
-  std::int32_t sequence = -1;
-  for (const CpuSlice& slice : r.trace.slices)
-    if (slice.kind == SliceKind::cpu_op) sequence = slice.sequence;
-  EXPECT_EQ(sequence, 41);
+  int operators = 0;
+  for (const CpuSlice& slice : r.trace.slices) {
+    EXPECT_EQ(slice.numbered, slice.kind == SliceKind::cpu_op);
+    operators += slice.kind == SliceKind::cpu_op ? 1 : 0;
+  }
+  EXPECT_EQ(operators, 1);
+  EXPECT_EQ(read_sequence_number(R"({"External id":7,"Sequence number":41,"Fwd thread id":1})"), 41);
   const LaunchContext context = launch_context(r.trace);
   ASSERT_GE(context.innermost[1], 0);
   const CpuSlice& around = r.trace.slices[static_cast<std::size_t>(context.innermost[1])];

@@ -41,9 +41,9 @@ Problem ReadResult::first(Code code) const {
 namespace {
 
 // A sink gets a reference that is only good during the call, and RankTrace can not be copied: rebuild the columns.
-template <class T>
-void copy(const Column<T>& from, Column<T>& to) {
-  for (const T& value : from) to.push_back(value);
+template <class Rows>
+void copy(const Rows& from, Rows& to) {
+  for (const auto& value : from) to.push_back(value);
 }
 
 void copy(const RankTrace& from, RankTrace& to) {

@@ -123,7 +123,7 @@ class TraceBuilder {
   /// A kept slice of the current CPU thread.
   TraceBuilder& slice(SliceKind kind, const std::string& name, std::int64_t start_ns, std::int64_t end_ns,
                       std::int32_t autograd_sequence = -1) {
-    trace_.slices.push_back({start_ns, end_ns, trace_.strings.index(name), thread_row(), kind, autograd_sequence});
+    trace_.slices.push_back({start_ns, end_ns, trace_.strings.index(name), thread_row(), kind, autograd_sequence >= 0});
     return *this;
   }
 
