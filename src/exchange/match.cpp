@@ -8,6 +8,7 @@
 #include "core/collective_math.hpp"
 #include "exchange/clock.hpp"
 #include "exchange/match_parts.hpp"
+#include "exchange/sequence_steps.hpp"
 
 namespace ccl {
 namespace {
@@ -23,7 +24,7 @@ template <class T>
 std::vector<T> exchange_counted(std::vector<std::vector<T>> out, const Comm& comm, std::int64_t& bytes) {
   std::vector<std::size_t> rows;
   for (const auto& list : out) rows.push_back(list.size());
-  bytes = bytes_to_others(rows, comm.worker(), sizeof(T));
+  bytes += bytes_to_others(rows, comm.worker(), sizeof(T));
   return exchange_rows(comm, std::move(out));
 }
 
@@ -56,35 +57,62 @@ std::vector<std::vector<RecordVerdict>> verdicts_of(const MatchedCollectives& ma
 
 namespace {
 
-/// -1: of no known group.
-int owner_of(const CollectiveRecord& record, const Groups& groups, int num_workers) {
-  const std::int32_t row = groups.row_of(record.group);
-  if (row < 0) return -1;
-  std::uint64_t owner = hash_combine(record.group.value, static_cast<std::uint64_t>(record.iteration + 1));
-  owner = hash_combine(owner, static_cast<std::uint64_t>(record.replica + 1));
-  // A sequence number may belong to different steps on different members, a step may not.
-  if (!groups.groups[static_cast<std::size_t>(row)].sequence_everywhere)
-    owner = hash_combine(owner, static_cast<std::uint64_t>(record.step + 1));
-  return static_cast<int>(owner % static_cast<std::uint64_t>(num_workers));
-}
+/// Who matches a collective. The steps of a group go round all workers: what it does in a step is one worker's. Where
+/// sequence numbers decide and steps share them, all steps of the group are.
+class Owners {
+ public:
+  Owners(const Groups& groups, const SequenceSteps& sequences, int num_workers)
+      : groups_(groups), sequences_(sequences), num_workers_(static_cast<std::uint64_t>(num_workers)) {}
+  /// -1: of no known group.
+  int of(const CollectiveRecord& record) {
+    const auto key = std::tuple(record.group, record.iteration, record.replica);
+    if (!known_ || key != key_) look_up(record);
+    known_ = true;
+    key_ = key;
+    if (group_ == nullptr) return -1;
+    std::int64_t step = record.step;
+    if (is_numbered(record, *group_)) step = steps_ == nullptr ? outside_step : step_by_sequence(record, *steps_);
+    return static_cast<int>((start_ + static_cast<std::uint64_t>(step - outside_step)) % num_workers_);
+  }
+
+ private:
+  void look_up(const CollectiveRecord& record) {
+    group_ = groups_.find(record.group);
+    steps_ = sequences_.steps_of(record);
+    start_ = hash_combine(hash_combine(record.group.value, static_cast<std::uint64_t>(record.iteration + 1)),
+                          static_cast<std::uint64_t>(record.replica + 1)) %
+             num_workers_;
+  }
+
+  const Groups& groups_;
+  const SequenceSteps& sequences_;
+  const std::uint64_t num_workers_;
+  bool known_ = false;
+  std::tuple<GroupId, std::int32_t, std::int32_t> key_;  // of the record before: they come in runs
+  const Group* group_ = nullptr;
+  const std::vector<StepSequences>* steps_ = nullptr;
+  std::uint64_t start_ = 0;
+};
 
 }  // namespace
 
 std::vector<std::vector<CollectiveRecord>> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
-                                                 int num_workers) {
+                                                 const SequenceSteps& sequences, int num_workers) {
+  Owners owners(groups, sequences, num_workers);
   std::vector<std::vector<CollectiveRecord>> out(static_cast<std::size_t>(num_workers));
   if (num_workers == 1) out.front().reserve(records.size());  // lists that double copy themselves to fresh memory
   for (const CollectiveRecord& record : records)
-    if (const int owner = owner_of(record, groups, num_workers); owner >= 0)
+    if (const int owner = owners.of(record); owner >= 0)
       out[static_cast<std::size_t>(owner)].push_back(record);
   return out;
 }
 
 std::vector<SplitWords> route_splits(const SplitWords& splits, const std::vector<CollectiveRecord>& records,
-                                     const Groups& groups, int num_workers) {
+                                     const Groups& groups, const SequenceSteps& sequences, int num_workers) {
+  Owners owners(groups, sequences, num_workers);
   std::vector<SplitWords> out(static_cast<std::size_t>(num_workers));
   for_each_split_list(splits, [&](const SplitList& list, std::span<const std::uint32_t> words) {
-    const int owner = owner_of(records[list.record], groups, num_workers);
+    const int owner = owners.of(records[list.record]);
     if (owner < 0) return;
     SplitWords& to = out[static_cast<std::size_t>(owner)];
     to.insert(to.end(), words.begin(), words.end());
@@ -116,10 +144,9 @@ Owned exchange_records(const std::vector<CollectiveRecord>& records, const Ranks
       if (groups.row_of(record.group) >= 0) owned.refs.push_back(&record);
     return owned;
   }
-  std::int64_t bytes_of_splits = 0;
-  owned.splits = exchange_counted(route_splits(splits, records, groups, comm.num_workers()), comm, bytes_of_splits);
-  owned.came = exchange_counted(route(records, groups, comm.num_workers()), comm, bytes);
-  bytes += bytes_of_splits;
+  const SequenceSteps sequences = agree_on_sequences(records, groups, comm, bytes);
+  owned.splits = exchange_counted(route_splits(splits, records, groups, sequences, comm.num_workers()), comm, bytes);
+  owned.came = exchange_counted(route(records, groups, sequences, comm.num_workers()), comm, bytes);
   for (const CollectiveRecord& record : owned.came) owned.refs.push_back(&record);
   return owned;
 }

@@ -12,6 +12,7 @@
 #include "exchange/groups.hpp"
 #include "exchange/ranks.hpp"
 #include "exchange/records.hpp"
+#include "exchange/sequence_steps.hpp"
 
 namespace ccl {
 
@@ -33,9 +34,9 @@ struct Matched {
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
               const Comm& comm, Problems& problems);
 
-/// Owner of a record: by (group, iteration, replica), and by step too unless the group is matched by Seq.
+/// Owner of a record: by (group, iteration, replica, step), without the step where Seq decides and steps share numbers.
 std::vector<std::vector<CollectiveRecord>> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
-                                                 int num_workers);
+                                                 const SequenceSteps& sequences, int num_workers);
 /// Matches the records of the groups an owner holds. Unmatched and inconsistent ones become problems.
 MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
                             Problems& problems);

@@ -77,7 +77,7 @@ class SplitIndex {
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
               const Comm& comm, Problems& problems, const SplitWords& splits);
 std::vector<SplitWords> route_splits(const SplitWords& splits, const std::vector<CollectiveRecord>& records,
-                                     const Groups& groups, int num_workers);
+                                     const Groups& groups, const SequenceSteps& sequences, int num_workers);
 MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
                             Problems& problems, const SplitWords& splits);
 

@@ -100,8 +100,12 @@ struct PlantedWorld {
   /// route() and assemble() as that many workers would do them, records arriving in an order made from `seed`.
   MatchedCollectives assemble_with(int workers, std::uint32_t seed, Problems& problems) const {
     std::vector<std::vector<CollectiveRecord>> owned(static_cast<std::size_t>(workers));
+    std::vector<StepSequences> numbers;
+    for (const auto& share : shares(workers))
+      for (const StepSequences& row : sequences_of(share, groups)) numbers.push_back(row);
+    const SequenceSteps sequences(numbers);
     for (const auto& share : shares(workers)) {
-      const auto routed = route(share, groups, workers);
+      const auto routed = route(share, groups, sequences, workers);
       for (std::size_t w = 0; w < routed.size(); ++w)
         owned[w].insert(owned[w].end(), routed[w].begin(), routed[w].end());
     }

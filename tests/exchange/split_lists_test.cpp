@@ -57,7 +57,7 @@ std::string dispute_of(const std::vector<Told>& told, std::int32_t group_size, i
     for (const CollectiveRecord& record : shares[w])
       add_splits(trace_of(told[static_cast<std::size_t>(record.rank.value)]), record.local, words);
     words = renumbered(words, static_cast<std::uint32_t>(w), [](std::uint32_t record) { return std::int64_t{record}; });
-    for (const SplitWords& part : route_splits(words, shares[w], world.groups, 1))
+    for (const SplitWords& part : route_splits(words, shares[w], world.groups, {}, 1))
       splits.insert(splits.end(), part.begin(), part.end());
     owned.insert(owned.end(), shares[w].begin(), shares[w].end());
   }
