@@ -186,9 +186,13 @@ void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, M
   std::map<std::pair<std::int64_t, std::int32_t>, RecordRefs> instances;  // (Seq, ordinal among equal Seq)
   for (const StepMember& member : members) {
     std::map<std::int64_t, std::int32_t> seen;
+    auto at = instances.begin();
     for (const CollectiveRecord* r : member.records) {
       if (is_point_to_point(r->op)) continue;  // numbered per pair of ranks, not per group
-      instances[{r->sequence, seen[r->sequence]++}].push_back(r);
+      // Numbers ascend, mostly: each place is found beside the one before.
+      const std::int32_t ordinal = seen.try_emplace(seen.end(), r->sequence, 0)->second++;
+      at = instances.try_emplace(at, {r->sequence, ordinal});
+      (at++)->second.push_back(r);
     }
   }
   for (const auto& [key, records] : instances) {
