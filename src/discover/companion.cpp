@@ -60,7 +60,7 @@ void resolve_batch(const Companions& all, Workload& out, Problems& problems) {
   if (all.card) card = all.card->batch;
   std::string scope = all.card ? all.card->batch_scope : std::string();
   if (card && !scope.empty() && scope != "global" && scope != "local") {
-    warn(problems, all, "batch_size_scope '" + scope + "' is not known (global or local): batch_size counts as if it were absent");
+    warn(problems, all, "batch_size_scope '" + scope + "' is not known (global or local) and is not used");
     scope.clear();
   }
   const auto set = [](Sourced<std::int64_t>& to, std::int64_t value, std::string source) {

@@ -138,9 +138,9 @@ MatchedCollectives assemble(RecordRefs records, const Ranks& ranks, const Groups
   for (std::size_t first = 0, end = 0; first < records.size(); first = end) {
     const CollectiveRecord& r = *records[first];
     while (end < records.size() && group_key(*records[end]) == group_key(r)) ++end;
-    const std::int32_t row = groups.row_of(r.group);
-    if (row < 0) continue;
-    const Group& group = groups.groups[static_cast<std::size_t>(row)];
+    const Group* const known = groups.find(r.group);
+    if (known == nullptr) continue;
+    const Group& group = *known;
     const auto of_group = std::span<const CollectiveRecord* const>(records).subspan(first, end - first);
     for (const CollectiveRecord* const record : of_group)
       if (record->splits_disagree || sizes_disagree(*record, record->group_size > 0 ? record->group_size : group.size))

@@ -62,36 +62,32 @@ namespace {
 class Owners {
  public:
   Owners(const Groups& groups, const SequenceSteps& sequences, int num_workers)
-      : groups_(groups), sequences_(sequences), num_workers_(static_cast<std::uint64_t>(num_workers)) {}
+      : groups_(groups), sequences_(sequences), num_workers_(static_cast<std::size_t>(num_workers)) {}
   /// -1: of no known group.
   int of(const CollectiveRecord& record) {
-    const auto key = std::tuple(record.group, record.iteration, record.replica);
-    if (!known_ || key != key_) look_up(record);
-    known_ = true;
-    key_ = key;
+    const GroupInIteration key(record.group, record.iteration, record.replica);
+    if (!known_ || key != key_) {
+      known_ = true;
+      key_ = key;
+      group_ = groups_.find(record.group);
+      steps_ = sequences_.steps_of(key);
+      home_ = home_of(key, num_workers_);
+    }
     if (group_ == nullptr) return -1;
     std::int64_t step = record.step;
     if (is_numbered(record, *group_)) step = steps_ == nullptr ? outside_step : step_by_sequence(record, *steps_);
-    return static_cast<int>((start_ + static_cast<std::uint64_t>(step - outside_step)) % num_workers_);
+    return static_cast<int>((home_ + static_cast<std::size_t>(step - outside_step)) % num_workers_);
   }
 
  private:
-  void look_up(const CollectiveRecord& record) {
-    group_ = groups_.find(record.group);
-    steps_ = sequences_.steps_of(record);
-    start_ = hash_combine(hash_combine(record.group.value, static_cast<std::uint64_t>(record.iteration + 1)),
-                          static_cast<std::uint64_t>(record.replica + 1)) %
-             num_workers_;
-  }
-
   const Groups& groups_;
   const SequenceSteps& sequences_;
-  const std::uint64_t num_workers_;
+  const std::size_t num_workers_;
   bool known_ = false;
-  std::tuple<GroupId, std::int32_t, std::int32_t> key_;  // of the record before: they come in runs
+  GroupInIteration key_;  // of the record before: they come in runs
   const Group* group_ = nullptr;
   const std::vector<StepSequences>* steps_ = nullptr;
-  std::uint64_t start_ = 0;
+  std::size_t home_ = 0;
 };
 
 }  // namespace

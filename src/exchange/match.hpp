@@ -1,6 +1,7 @@
 // Collectives matched across ranks. make_records() turns one rank's collectives into records; route() says which
-// worker owns each; assemble() matches what an owner got; all three are pure. match() adds the one all-to-all, the
-// clock (exchange/clock.hpp) and the verdicts on their way back. Bytes moved: 128 per record out, 32 back.
+// worker owns each; assemble() matches what an owner got; all three are pure. match() adds what workers say of steps
+// (exchange/sequence_steps.hpp), the all-to-all of the records, the clock (exchange/clock.hpp) and the verdicts on their
+// way back. Bytes moved: 128 per record out, 32 back.
 #pragma once
 #include <cstdint>
 #include <span>

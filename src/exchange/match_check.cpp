@@ -204,9 +204,8 @@ void MatchCounts::report(const Groups& groups, Problems& problems) const {
     problem.code = key.code;
     problem.iteration = key.iteration;
     problem.count = sum.count;
-    const std::int32_t row = groups.row_of(key.group);
-    const Group* group = row < 0 ? nullptr : &groups.groups[static_cast<std::size_t>(row)];
-    problem.detail = "group " + std::to_string(row);
+    const Group* group = groups.find(key.group);
+    problem.detail = "group " + std::to_string(groups.row_of(key.group));
     if (group != nullptr) problem.detail += " (" + (group->description.empty() ? group->name : group->description) + ")";
     if (key.replica >= 0) problem.detail += ", replica " + std::to_string(key.replica);
     problem.detail += key.step == outside_step ? ", outside steps" : ", step " + std::to_string(key.step);

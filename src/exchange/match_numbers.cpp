@@ -164,8 +164,7 @@ MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const
       member.before = r->before;
     }
     const std::span<MatchedMember> members(matched.members.data() + instance.first_member, records.size());
-    const std::int32_t row = groups.row_of(instance.group);
-    const Group* group = row < 0 ? nullptr : &groups.groups[static_cast<std::size_t>(row)];
+    const Group* group = groups.find(instance.group);
     if (group != nullptr && group->size > 0) instance.group_size = group->size;
     const std::int64_t expected = is_point_to_point(instance.op) ? 2
                                   : instance.group_size > 0      ? instance.group_size

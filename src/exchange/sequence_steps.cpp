@@ -23,28 +23,29 @@ std::vector<StepSequences> joined(std::vector<StepSequences> rows) {
   return steps;
 }
 
-std::size_t home_of(const StepSequences& row, std::size_t workers) {
-  return hash_combine(hash_combine(row.group.value, static_cast<std::uint64_t>(row.iteration + 1)),
-                      static_cast<std::uint64_t>(row.replica + 1)) %
+}  // namespace
+
+std::size_t home_of(const GroupInIteration& group, std::size_t workers) {
+  const auto& [id, iteration, replica] = group;
+  return hash_combine(hash_combine(id.value, static_cast<std::uint64_t>(iteration + 1)),
+                      static_cast<std::uint64_t>(replica + 1)) %
          workers;
 }
-
-}  // namespace
 
 bool is_numbered(const CollectiveRecord& record, const Group& group) {
   return group.sequence_everywhere && record.sequence >= 0 && !is_point_to_point(record.op);
 }
 
 std::vector<StepSequences> sequences_of(const std::vector<CollectiveRecord>& records, const Groups& groups) {
-  std::map<std::tuple<std::int32_t, std::int32_t, GroupId, std::int64_t>, StepSequences> rows;
+  std::map<std::pair<GroupInIteration, std::int64_t>, StepSequences> rows;
   StepSequences* last = nullptr;  // records come in runs
   const Group* group = nullptr;
   for (const CollectiveRecord& record : records) {
     if (record.step == outside_step) continue;
     if (group == nullptr || group->id != record.group) group = groups.find(record.group);
     if (group == nullptr || !is_numbered(record, *group)) continue;
-    const auto key = std::tuple(record.iteration, record.replica, record.group, record.step);
-    if (last == nullptr || std::tuple_cat(last->key(), std::tuple(last->step)) != key) {
+    const auto key = std::pair(GroupInIteration(record.group, record.iteration, record.replica), record.step);
+    if (last == nullptr || std::pair(last->key(), last->step) != key) {
       const auto [at, added] = rows.try_emplace(key);
       last = &at->second;
       if (added) *last = {record.group, record.iteration, record.replica, record.step, record.sequence, record.sequence};
@@ -62,8 +63,8 @@ SequenceSteps::SequenceSteps(std::vector<StepSequences> rows) {
   for (auto& [key, steps] : groups_) steps = joined(std::move(steps));
 }
 
-const std::vector<StepSequences>* SequenceSteps::steps_of(const CollectiveRecord& record) const {
-  const auto found = groups_.find({record.iteration, record.replica, record.group});
+const std::vector<StepSequences>* SequenceSteps::steps_of(const GroupInIteration& group) const {
+  const auto found = groups_.find(group);
   return found == groups_.end() || found->second.empty() ? nullptr : &found->second;
 }
 
@@ -92,10 +93,10 @@ SequenceSteps agree_on_sequences(const std::vector<CollectiveRecord>& records, c
   std::vector<std::vector<StepSequences>> out(workers), back(workers);
   for (StepSequences row : sequences_of(records, groups)) {
     row.worker = comm.worker();
-    out[home_of(row, workers)].push_back(row);
+    out[home_of(row.key(), workers)].push_back(row);
   }
   const std::vector<StepSequences> came = exchanged(std::move(out));
-  std::map<std::tuple<std::int32_t, std::int32_t, GroupId>, std::set<std::int32_t>> askers;
+  std::map<GroupInIteration, std::set<std::int32_t>> askers;
   for (const StepSequences& row : came) askers[row.key()].insert(row.worker);
   for (const StepSequences& row : SequenceSteps(came).rows())
     for (const std::int32_t worker : askers[row.key()]) back[static_cast<std::size_t>(worker)].push_back(row);

@@ -13,6 +13,11 @@
 
 namespace ccl {
 
+/// What is matched together: a group in an iteration and replica.
+using GroupInIteration = std::tuple<GroupId, std::int32_t, std::int32_t>;
+/// One of the workers, by what decides: the same one everywhere.
+std::size_t home_of(const GroupInIteration& group, std::size_t workers);
+
 /// The numbers that members have in one step of a group: from first to last.
 struct StepSequences {
   GroupId group;
@@ -21,7 +26,7 @@ struct StepSequences {
   std::int64_t first = 0, last = 0;
   std::int32_t worker = 0;  // whose ranks say so
   std::int32_t unused = 0;
-  auto key() const { return std::tuple(iteration, replica, group); }
+  GroupInIteration key() const { return {group, iteration, replica}; }
 };
 
 /// Whether a collective is matched by its number, whatever the step.
@@ -35,12 +40,12 @@ class SequenceSteps {
   SequenceSteps() = default;
   /// rows: of all members of these groups, in any order.
   explicit SequenceSteps(std::vector<StepSequences> rows);
-  /// The steps of the record's group in its iteration and replica, by number; null where they share numbers.
-  const std::vector<StepSequences>* steps_of(const CollectiveRecord& record) const;
+  /// By number; null where they share numbers, and where no rank has numbers in a step.
+  const std::vector<StepSequences>* steps_of(const GroupInIteration& group) const;
   std::vector<StepSequences> rows() const;
 
  private:
-  std::map<std::tuple<std::int32_t, std::int32_t, GroupId>, std::vector<StepSequences>> groups_;  // by first
+  std::map<GroupInIteration, std::vector<StepSequences>> groups_;  // by first number; empty: steps share numbers
 };
 
 /// The step of a numbered collective: its own, else that of its number among the steps of its group, else outside_step.

@@ -7,10 +7,9 @@ namespace ccl {
 namespace {
 
 std::int32_t rank_at_place(const Groups& groups, GroupId id, std::int32_t place) {
-  const std::int32_t row = groups.row_of(id);
-  if (row < 0) return -1;
-  const Group& group = groups.groups[static_cast<std::size_t>(row)];
-  return group.members_complete && place < group.size ? group.members[static_cast<std::size_t>(place)] : -1;
+  const Group* const group = groups.find(id);
+  const bool known = group != nullptr && group->members_complete && place < group->size;
+  return known ? group->members[static_cast<std::size_t>(place)] : -1;
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ std::string group_name(const Groups& groups, GroupId id) {
 }
 
 Dimension dimension_of(const Groups& groups, GroupId id, CollectiveOp op) {
-  const std::int32_t row = groups.row_of(id);
-  const Dimension dimension = row < 0 ? Dimension::unknown : groups.groups[static_cast<std::size_t>(row)].dimension;
+  const Group* const group = groups.find(id);
+  const Dimension dimension = group == nullptr ? Dimension::unknown : group->dimension;
   const bool expert = op == CollectiveOp::dispatch || op == CollectiveOp::combine;
   return expert && dimension == Dimension::unknown ? Dimension::ep : dimension;
 }

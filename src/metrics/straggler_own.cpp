@@ -70,8 +70,8 @@ class Peers {
 
 const Group& group_of(const Groups& groups, GroupId id) {
   static const Group none;
-  const std::int32_t row = groups.row_of(id);
-  return row < 0 ? none : groups.groups[static_cast<std::size_t>(row)];
+  const Group* const group = groups.find(id);
+  return group == nullptr ? none : *group;
 }
 
 std::vector<CauseSums> settle_causes(std::span<const CauseSums> causes, const Groups& groups, const Stages& stages) {

@@ -125,12 +125,9 @@ struct TokenToExpertAssignment {
       ByMember row{
           split.step, split.replica,     context.groups.id_of(rank.rank_row, split.local_group), split.position, {},
           1,          split.tokens_count};
-      const std::int32_t group = context.groups.row_of(row.group);
-      if (group >= 0) {
-        const Group& found = context.groups.groups[static_cast<std::size_t>(group)];
-        if (found.members_complete && static_cast<std::size_t>(split.position) < found.members.size())
-          row.member = RankId(found.members[static_cast<std::size_t>(split.position)]);
-      }
+      const Group* const group = context.groups.find(row.group);
+      if (group != nullptr && group->members_complete && static_cast<std::size_t>(split.position) < group->members.size())
+        row.member = RankId(group->members[static_cast<std::size_t>(split.position)]);
       out.of<ByMember>().push_back(row);
     }
     out.fold_when_doubled<ByMember>();

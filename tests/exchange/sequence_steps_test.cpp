@@ -27,6 +27,8 @@ PlantedWorld numbered_world() {
   return world;
 }
 
+GroupInIteration key_of(const CollectiveRecord& record) { return {record.group, record.iteration, record.replica}; }
+
 /// Records by worker.
 std::vector<std::size_t> loads(const PlantedWorld& world, int workers) {
   std::vector<std::size_t> counts;
@@ -52,7 +54,7 @@ TEST(SequenceSteps, NumberOutsideOfStepsGoesWithItsPartners) {
   EXPECT_EQ(numbers_of(world.assemble_with(3, 7, shared)), numbers_of(world.assemble_alone(alone)));
   const SequenceSteps steps(sequences_of(world.records, world.groups));
   CollectiveRecord record = world.records[0];
-  const auto* const list = steps.steps_of(record);
+  const auto* const list = steps.steps_of(key_of(record));
   ASSERT_NE(list, nullptr);
   record.step = outside_step;
   for (const auto& [sequence, step] : std::vector<std::pair<std::int64_t, std::int64_t>>{
@@ -79,13 +81,11 @@ TEST(SequenceSteps, IterationsAndGroupsAreApart) {
   for (CollectiveRecord& record : later) record.iteration = 20, record.step += 1;  // the same numbers, another step
   world.records.insert(world.records.end(), later.begin(), later.end());
   const SequenceSteps steps(sequences_of(world.records, world.groups));
-  ASSERT_NE(steps.steps_of(world.records.front()), nullptr);
-  ASSERT_NE(steps.steps_of(world.records.back()), nullptr);
-  EXPECT_EQ(steps.steps_of(world.records.front())->front().step, 0);
-  EXPECT_EQ(steps.steps_of(world.records.back())->front().step, 1);
-  CollectiveRecord other = world.records.front();
-  other.group = GroupId(1);
-  EXPECT_EQ(steps.steps_of(other), nullptr);
+  ASSERT_NE(steps.steps_of(key_of(world.records.front())), nullptr);
+  ASSERT_NE(steps.steps_of(key_of(world.records.back())), nullptr);
+  EXPECT_EQ(steps.steps_of(key_of(world.records.front()))->front().step, 0);
+  EXPECT_EQ(steps.steps_of(key_of(world.records.back()))->front().step, 1);
+  EXPECT_EQ(steps.steps_of({GroupId(1), -1, -1}), nullptr);
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST(NsysJson, NodesOfEmitNvtxHaveTheNamesOfPyTorchsProfiler) {
   });
 }
 
-TEST(NsysJson, EqualOperationsKeepTheirOwnNumbers) {
+TEST(NsysJson, EqualOperationsShareANameAndStayNumbered) {
   Export e;
   e.string(5, "gemm").kernel(5, 41, 100, 150, 250);
   e.range(main_thread, "aten::mm, seq = 7, op_id = 3", 90, 120).range(main_thread, "aten::mm, seq = 9, op_id = 4", 130, 140);

@@ -75,7 +75,7 @@ class SmallRun {
     for (std::size_t i = 0; i < traces_.size(); ++i) owner.push_back(deal());
     const MatchedCollectives all = matched();
     std::vector<MatchedCollectives> shares(workers);
-    // What a group does in a step is matched by one worker (owner_of in exchange/match.cpp).
+    // What a group does in a step is matched by one worker (Owners in exchange/match.cpp).
     std::map<std::tuple<std::int32_t, std::int32_t, GroupId, std::int64_t>, std::size_t> instance_owner;
     for (const MatchedInstance& instance : all.instances) {
       const auto [dealt, added] =
