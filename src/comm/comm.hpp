@@ -41,6 +41,8 @@ class Comm {
   Bytes receive(int from) const;
 
   std::int64_t sum(std::int64_t value) const;
+  /// Element by element; every worker gives as many.
+  std::vector<std::int64_t> sum(std::vector<std::int64_t> values) const;
   std::int64_t min(std::int64_t value) const;
   std::int64_t max(std::int64_t value) const;
   /// Sum of the values of all workers before this one.

@@ -255,6 +255,16 @@ Bytes Comm::receive(int from) const {
 }
 
 std::int64_t Comm::sum(std::int64_t value) const { return state_->reduce(value, MPI_SUM); }
+std::vector<std::int64_t> Comm::sum(std::vector<std::int64_t> values) const {
+  if (!state_->started) return values;
+  if (state_->workers > 1) state_->sent_bytes += static_cast<std::int64_t>(values.size() * sizeof(std::int64_t));
+  const std::size_t piece = std::max<std::size_t>(1, message_limit / sizeof(std::int64_t));
+  for (std::size_t from = 0; from < values.size(); from += piece)
+    check(MPI_Allreduce(MPI_IN_PLACE, values.data() + from, static_cast<int>(std::min(piece, values.size() - from)),
+                        MPI_INT64_T, MPI_SUM, state_->all),
+          "MPI_Allreduce");
+  return values;
+}
 std::int64_t Comm::min(std::int64_t value) const { return state_->reduce(value, MPI_MIN); }
 std::int64_t Comm::max(std::int64_t value) const { return state_->reduce(value, MPI_MAX); }
 

@@ -2,42 +2,23 @@
 // Definition: busbw = payload · bus factor / transfer time of every matched instance, by operation, dimension and link
 // class: median, p5, p95; fit transfer = alpha + bus bytes / beta (Hockney); share of the one-way peak of the link
 // (nccl-tests' PERFORMANCE.md). Groups of one rank are excluded; nothing is clipped, NVLS may exceed the link.
-// Merge: equal instances fold into counts. Headline: median busbw of the large operations by link class.
-#include "metrics/bandwidth.hpp"
-
+// Merge: instances stay on their workers; percentiles (order_search.hpp) and fits (hockney.hpp) are exact over all.
+// Headline: median busbw of the large operations by link class.
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "core/collective_math.hpp"
-#include "core/statistics.hpp"
 #include "metrics/format.hpp"
 #include "metrics/hardware.hpp"
+#include "metrics/hockney.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/moved.hpp"
+#include "metrics/order_search.hpp"
 
 namespace ccl {
-
-HockneyFit fit_hockney(const std::vector<std::pair<double, double>>& points) {
-  HockneyFit out{std::nan(""), std::nan(""), std::nan(""), points.size()};
-  if (points.size() < 5) return out;
-  double mean_x = 0, mean_y = 0, xx = 0, xy = 0, yy = 0;
-  for (const auto& [x, y] : points) mean_x += x, mean_y += y;
-  mean_x /= static_cast<double>(points.size());
-  mean_y /= static_cast<double>(points.size());
-  for (const auto& [x, y] : points) {
-    xx += (x - mean_x) * (x - mean_x);
-    xy += (x - mean_x) * (y - mean_y);
-    yy += (y - mean_y) * (y - mean_y);
-  }
-  if (xx <= 0) return out;
-  const double slope = xy / xx;
-  out.alpha_ns = mean_y - slope * mean_x;
-  if (slope > 0) out.beta_bytes_per_s = 1e9 / slope;
-  if (yy > 0) out.r_squared = xy * xy / (xx * yy);
-  return out;
-}
 
 namespace {
 
@@ -59,19 +40,58 @@ struct Bandwidth {
             .needs_matching = true};
   }
 
-  /// Not written: one matched size and transfer time, and how often it occurs.
+  /// Not written: one matched size and transfer time. It stays on its worker.
   struct Sample {
     CollectiveOp op = CollectiveOp::unknown;
     Dimension dimension = Dimension::unknown;
     LinkClass link_class = LinkClass::unknown;
+    bool incomplete = false;
     std::int32_t group_size = -1, hosts_count = -1;
     std::int64_t bus_bytes = 0, transfer_ns = 0;
-    bool incomplete = false;
-    std::int64_t instances_count = 0;
     auto key() const { return std::tuple(op, dimension, link_class, group_size, hosts_count, bus_bytes, transfer_ns, incomplete); }
-    void combine(const Sample& other) { instances_count += other.instances_count; }
     static TableInfo table() { return {}; }
     static std::vector<ColumnSpec<Sample>> columns(const Resolver&) { return {}; }
+    double speed() const { return static_cast<double>(bus_bytes) * 1e9 / static_cast<double>(transfer_ns); }
+    HockneyPoint point() const { return {bus_bytes, transfer_ns}; }
+  };
+  /// An operation of a dimension over a class of links, its samples on all workers. Columns in report().
+  struct Class {
+    CollectiveOp op = CollectiveOp::unknown;
+    Dimension dimension = Dimension::unknown;
+    LinkClass link_class = LinkClass::unknown;
+    bool links_known = true;
+    std::int64_t instances_count = 0, incomplete_count = 0;
+    HockneyMeans means;
+    double median = 0, p5 = 0, p95 = 0, link_median = 0;  // bytes/s; the last over the GPU's link or NIC
+    HockneyFit fit;
+    auto key() const { return std::tuple(op, dimension, link_class); }
+    void add(const Sample& sample) {
+      ++instances_count;
+      incomplete_count += sample.incomplete ? 1 : 0;
+      means.add(sample.point());
+    }
+    void combine(const Class& other) {
+      links_known = links_known && other.links_known;
+      instances_count += other.instances_count;
+      incomplete_count += other.incomplete_count;
+      means.combine(other.means);
+    }
+    static TableInfo table() { return {}; }
+    static std::vector<ColumnSpec<Class>> columns(const Resolver&) { return {}; }
+  };
+  /// Not written as such: medians of an operation over a class of links, over all dimensions.
+  struct Pooled {
+    CollectiveOp op = CollectiveOp::unknown;
+    LinkClass link_class = LinkClass::unknown;
+    double bytes_per_s = 0, size_bytes = 0, transfer_ns = 0;
+    auto key() const { return std::tuple(op, link_class); }
+    static TableInfo table() { return {}; }
+    static std::vector<ColumnSpec<Pooled>> columns(const Resolver&) { return {}; }
+    /// The rate of a message that small says how long a hop takes, not what the link carries: the time is told instead.
+    std::string text() const {
+      if (size_bytes >= latency_bound_bytes) return gigabytes_per_s(bytes_per_s);
+      return microseconds(transfer_ns) + " (latency of " + gigabytes(size_bytes) + ")";
+    }
   };
   /// Not written: ranks with a matched collective.
   struct Seen {
@@ -81,10 +101,11 @@ struct Bandwidth {
     static TableInfo table() { return {}; }
     static std::vector<ColumnSpec<Seen>> columns(const Resolver&) { return {}; }
   };
-  using Tables = RowTables<Sample, Seen>;
+  using Tables = RowTables<Sample, Class, Pooled, Seen>;
 
   static void matched(const MatchedCollectives& collectives, const ClosingContext& context, Tables& out) {
     Links links(context.ranks, context.groups);
+    std::vector<bool> seen(context.ranks.entries.size());
     for (const MatchedInstance& c : collectives.instances) {
       const std::int64_t n = is_point_to_point(c.op) ? 2 : c.group_size;
       if (!c.credible || c.transfer_ns <= 0 || c.payload_bytes <= 0 || n < 2 || c.members_seen < 2) continue;
@@ -98,32 +119,75 @@ struct Bandwidth {
       if (sample.bus_bytes <= 0) continue;
       sample.transfer_ns = c.transfer_ns;
       sample.incomplete = c.incomplete;
-      sample.instances_count = 1;
       out.of<Sample>().push_back(sample);
-      for (auto member = first; member != first + c.members_seen; ++member) out.of<Seen>().push_back({member->rank});
+      for (auto member = first; member != first + c.members_seen; ++member) seen[static_cast<std::size_t>(member->rank_row)] = true;
     }
-    out.for_each([](auto& rows) { sort_and_fold(rows); });
+    for (std::size_t row = 0; row < seen.size(); ++row)
+      if (seen[row]) out.of<Seen>().push_back({context.ranks.entries[row].rank});
+    sort_and_fold(out.of<Seen>());
+  }
+
+  static void deal(const Comm& comm, Tables& out) {
+    const std::vector<Sample> samples = std::exchange(out.of<Sample>(), {});
+    std::vector<Class> classes = classes_of(samples, comm);
+    std::vector<std::vector<double>> lists(classes.size() * lists_count);
+    std::vector<HockneySums> sums;
+    for (const Class& c : classes) sums.emplace_back(c.means);
+    for (const Sample& s : samples) {
+      const auto at = std::lower_bound(classes.begin(), classes.end(), s, [](const Class& a, const Sample& b) {
+        return a.key() < std::tuple(b.op, b.dimension, b.link_class);
+      });
+      const auto c = static_cast<std::size_t>(at - classes.begin());
+      sums[c].add(s.point());
+      lists[list_of(c, List::speed)].push_back(s.speed());
+      if (at->links_known) lists[list_of(c, List::link_speed)].push_back(s.speed() * share_of(s));
+      lists[list_of(c, List::size)].push_back(static_cast<double>(s.bus_bytes));
+      lists[list_of(c, List::transfer)].push_back(static_cast<double>(s.transfer_ns));
+    }
+    for (std::vector<double>& list : lists) std::sort(list.begin(), list.end());
+    const std::vector<HockneySums> parts = gather_all_rows(comm, std::exchange(sums, {}));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i < classes.size()) sums.push_back(parts[i]);
+      else sums[i % classes.size()].combine(parts[i]);
+    }
+    std::vector<Asked> asked;
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      for (const double percent : {50, 5, 95}) asked.push_back({{list_of(c, List::speed)}, percent});
+      asked.push_back({{list_of(c, List::link_speed)}, 50});
+    }
+    std::map<std::tuple<CollectiveOp, LinkClass>, std::vector<std::size_t>> pools;
+    for (std::size_t c = 0; c < classes.size(); ++c) pools[{classes[c].op, classes[c].link_class}].push_back(c);
+    for (const auto& [key, members] : pools)
+      for (const List list : {List::speed, List::size, List::transfer}) {
+        asked.push_back({{}, 50});
+        for (const std::size_t c : members) asked.back().lists.push_back(list_of(c, list));
+      }
+    const std::vector<double> answers = percentiles(lists, asked, comm);
+    if (!comm.is_first()) return;  // all know it, one says it
+    auto answer = answers.begin();
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      for (double Class::*value : {&Class::median, &Class::p5, &Class::p95, &Class::link_median}) classes[c].*value = *answer++;
+      classes[c].fit = sums[c].fit();
+    }
+    for (const auto& [key, members] : pools) {
+      Pooled& pooled = out.of<Pooled>().emplace_back(Pooled{std::get<0>(key), std::get<1>(key)});
+      for (double Pooled::*value : {&Pooled::bytes_per_s, &Pooled::size_bytes, &Pooled::transfer_ns}) pooled.*value = *answer++;
+    }
+    out.of<Class>() = std::move(classes);
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
     const Hardware hardware = find_hardware(context);
-    std::vector<Class> classes;
-    for (const Sample& s : tables.of<Sample>()) {
-      if (classes.empty() || !classes.back().same(s)) classes.push_back({s.op, s.dimension, s.link_class, {}, {}, {}, 0, {}});
-      classes.back().add(s);
-    }
-    for (Class& c : classes) c.fit = fit_hockney(c.points);
+    const std::vector<Class>& classes = tables.of<Class>();
     out.extra_tables.push_back(make_table("rows", "bandwidth by transfer time of each operation, dimension and link class",
                                           columns(hardware), classes));
     if (classes.empty()) return out.absent("no matched collective with a known size");
     std::string line;
-    std::map<std::pair<CollectiveOp, LinkClass>, Pooled> headlines;
-    for (const Class& c : classes) headlines[{c.op, c.link_class}].add(c);
-    for (const auto& [key, pooled] : headlines) {
-      const auto [op, link_class] = key;
+    const std::vector<Pooled>& headlines = tables.of<Pooled>();
+    for (const Pooled& pooled : headlines) {
+      const auto [op, link_class] = pooled.key();
       if (op != CollectiveOp::all_reduce && op != CollectiveOp::all_gather && op != CollectiveOp::reduce_scatter && headlines.size() > 3) continue;
-      const double middle = median(pooled.speeds);
-      out.value(std::string(to_text(op)) + "_" + std::string(to_text(link_class)) + "_median_busbw_bytes_per_s", middle,
+      out.value(std::string(to_text(op)) + "_" + std::string(to_text(link_class)) + "_median_busbw_bytes_per_s", pooled.bytes_per_s,
                 "median over matched instances, by transfer time");
       line += (line.empty() ? "" : ", ") + std::string(to_text(op)) + " " + std::string(to_text(link_class)) + " " + pooled.text();
     }
@@ -143,50 +207,34 @@ struct Bandwidth {
     std::vector<std::string> lines;
     for (const Class& c : classes)
       lines.push_back(fmt::format("  {} {} {}: {} matched, busbw median {}, p5 {}, p95 {}; {}",
-                                  to_text(c.op), to_text(c.dimension), to_text(c.link_class), c.speeds.size(),
-                                  gigabytes_per_s(median(c.speeds)), gigabytes_per_s(percentile(c.speeds, 5)),
-                                  gigabytes_per_s(percentile(c.speeds, 95)), fit_text(c.fit)));
+                                  to_text(c.op), to_text(c.dimension), to_text(c.link_class), c.instances_count,
+                                  gigabytes_per_s(c.median), gigabytes_per_s(c.p5), gigabytes_per_s(c.p95), fit_text(c.fit)));
     add_capped(out.details, lines);
     out.ranks_covered = static_cast<std::int64_t>(tables.of<Seen>().size());
   }
 
  private:
-  struct Class {
-    CollectiveOp op;
-    Dimension dimension;
-    LinkClass link_class;
-    std::vector<double> speeds, link_speeds;             // bytes/s; the latter over the GPU's link or NIC
-    std::vector<std::pair<double, double>> points;       // (bus bytes, transfer ns)
-    std::int64_t incomplete_count;
-    HockneyFit fit;
-    bool same(const Sample& s) const { return std::tuple(op, dimension, link_class) == std::tuple(s.op, s.dimension, s.link_class); }
-    void add(const Sample& s) {
-      const double bytes = static_cast<double>(s.bus_bytes), ns = static_cast<double>(s.transfer_ns);
-      const auto count = static_cast<std::size_t>(s.instances_count);
-      speeds.insert(speeds.end(), count, bytes * 1e9 / ns);
-      link_speeds.insert(link_speeds.end(), count, bytes * 1e9 / ns * link_share(s.op, s.link_class, s.group_size, s.hosts_count));
-      points.insert(points.end(), count, {bytes, ns});
-      if (s.incomplete) incomplete_count += s.instances_count;
-    }
-  };
+  /// What percentiles are asked of.
+  enum class List : std::uint8_t { speed, link_speed, size, transfer };
+  static constexpr std::size_t lists_count = 4;
+  static std::size_t list_of(std::size_t class_row, List list) { return class_row * lists_count + static_cast<std::size_t>(list); }
 
-  /// An operation between the same kind of hosts, over all dimensions.
-  struct Pooled {
-    std::vector<double> speeds, sizes_bytes, transfers_ns;
-    void add(const Class& c) {
-      speeds.insert(speeds.end(), c.speeds.begin(), c.speeds.end());
-      for (const auto& [bytes, ns] : c.points) {
-        sizes_bytes.push_back(bytes);
-        transfers_ns.push_back(ns);
-      }
+  static double share_of(const Sample& s) { return link_share(s.op, s.link_class, s.group_size, s.hosts_count); }
+
+  /// Collective: of all workers, by key.
+  static std::vector<Class> classes_of(const std::vector<Sample>& samples, const Comm& comm) {
+    std::map<std::tuple<CollectiveOp, Dimension, LinkClass>, Class> mine;
+    for (const Sample& s : samples) {
+      Class& c = mine.try_emplace({s.op, s.dimension, s.link_class}, Class{s.op, s.dimension, s.link_class}).first->second;
+      c.add(s);
+      c.links_known = c.links_known && !std::isnan(share_of(s));
     }
-    /// The rate of a message that small says how long a hop takes, not what the link carries: the time is told instead.
-    std::string text() const {
-      const double size_bytes = median(sizes_bytes);
-      if (size_bytes >= latency_bound_bytes) return gigabytes_per_s(median(speeds));
-      return microseconds(median(transfers_ns)) + " (latency of " + gigabytes(size_bytes) + ")";
-    }
-  };
+    std::vector<Class> rows;
+    for (const auto& [key, c] : mine) rows.push_back(c);
+    rows = gather_all_rows(comm, rows);
+    sort_and_fold(rows);
+    return rows;
+  }
 
   static std::string fit_text(const HockneyFit& fit) {
     if (std::isnan(fit.alpha_ns)) return "no fit (fewer than five, or of one size)";
@@ -198,19 +246,19 @@ struct Bandwidth {
     std::vector<ColumnSpec<Class>> all{column("op", &Class::op, "", "operation"),
                                        column("dimension", &Class::dimension, "", "parallelism of the groups"),
                                        column("link_class", &Class::link_class, "", "intra or inter host")};
-    all.push_back(integer_column<Class>("instances_count", "", "matched instances of known size", {}, [](const Class& c) {
-      return static_cast<std::int64_t>(c.speeds.size());
-    }));
+    all.push_back(column("instances_count", &Class::instances_count, "", "matched instances of known size"));
     all.push_back(column("incomplete_count", &Class::incomplete_count, "", "of them with unseen members: busbw is a lower bound"));
-    for (const int percent : {50, 5, 95})
-      all.push_back(derived<Class>((percent == 50 ? "median" : std::string("p").append(std::to_string(percent))) + "_busbw_bytes_per_s", "bytes/s",
-                                   std::to_string(percent) + "th percentile of busbw by transfer time",
-                                   [percent](const Class& c) { return percentile(c.speeds, percent); }));
+    const auto percentile = [&](const char* name, int percent, double Class::*value) {
+      all.push_back(derived<Class>(name, "bytes/s", std::to_string(percent) + "th percentile of busbw by transfer time",
+                                   [value](const Class& c) { return c.*value; }));
+    };
+    percentile("median_busbw_bytes_per_s", 50, &Class::median);
+    percentile("p5_busbw_bytes_per_s", 5, &Class::p5);
+    percentile("p95_busbw_bytes_per_s", 95, &Class::p95);
     all.push_back(derived<Class>("median_share_of_peak_ratio", "", "median rate on the GPU's link or NIC / its one-way peak",
                                  [&hardware](const Class& c) {
                                    const Peak peak = hardware.link(c.link_class);
-                                   const bool known = peak.known() && !std::isnan(c.link_speeds.front());
-                                   return known ? median(c.link_speeds) / peak.value : std::nan("");
+                                   return peak.known() && c.links_known ? c.link_median / peak.value : std::nan("");
                                  }));
     all.push_back(derived<Class>("alpha_ns", "ns", "fit: transfer time of an empty message", [](const Class& c) { return c.fit.alpha_ns; }));
     all.push_back(derived<Class>("beta_bytes_per_s", "bytes/s", "fit: busbw of an endless message", [](const Class& c) { return c.fit.beta_bytes_per_s; }));

@@ -81,6 +81,7 @@ TEST(Comm, AloneNeedsNoOther) {
   EXPECT_EQ(exchange_rows(alone, std::vector<std::vector<int>>{{1, 2}}), (std::vector<int>{1, 2}));
   alone.send(0, pattern(4, 4));
   EXPECT_EQ(alone.receive(0), pattern(4, 4));
+  EXPECT_EQ(alone.sum({7, -7}), (std::vector<std::int64_t>{7, -7}));
   EXPECT_EQ(alone.sum(3) + alone.max(4) + alone.min(5) + alone.exclusive_sum(6), 12);
   EXPECT_EQ(alone.report({2, 3, 0}).bytes, 3);
   EXPECT_EQ(alone.native_handle(), nullptr);
@@ -94,6 +95,8 @@ TEST(Comm, WhatIsSentIsCounted) {
   std::vector<Bytes> out(static_cast<std::size_t>(world().num_workers()), pattern(3, 2));
   world().exchange(std::move(out));
   EXPECT_EQ(world().sent_bytes() - before, 13 * others);
+  world().sum({1, 2, 3});
+  EXPECT_EQ(world().sent_bytes() - before, 13 * others + (others > 0 ? 24 : 0));
 }
 
 TEST(Comm, NobodyHasAnything) {
@@ -135,6 +138,24 @@ TEST(Comm, SumsAndExtremes) {
   EXPECT_EQ(world().min(me - 5), -5);
   EXPECT_EQ(world().max(me), workers - 1);
   EXPECT_EQ(world().exclusive_sum(me + 1), me * (me + 1) / 2);
+}
+
+void expect_sums_by_element() {
+  const std::int64_t me = world().worker(), workers = world().num_workers();
+  std::vector<std::int64_t> mine, all;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    mine.push_back(me * i - 3);
+    all.push_back(i * workers * (workers - 1) / 2 - 3 * workers);
+  }
+  EXPECT_EQ(world().sum(mine), all);
+  EXPECT_TRUE(world().sum(std::vector<std::int64_t>()).empty());
+}
+
+TEST(Comm, SumsByElement) { expect_sums_by_element(); }
+
+TEST(Comm, SumsByElementInPieces) {
+  const ShortMessages limit(64);
+  expect_sums_by_element();
 }
 
 TEST(Comm, RowsKeepWorkerOrder) {

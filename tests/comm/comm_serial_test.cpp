@@ -17,6 +17,7 @@ TEST_F(SerialComm, IsAWorldOfOne) {
   EXPECT_EQ(comm.num_workers(), 1);
   EXPECT_EQ(comm.native_handle(), nullptr);
   EXPECT_EQ(comm.exclusive_sum(7), 0);
+  EXPECT_EQ(comm.sum({7, -7}), (std::vector<std::int64_t>{7, -7}));
   EXPECT_EQ(comm.sum(7) + comm.min(7) + comm.max(7), 21);
 }
 

@@ -1,5 +1,3 @@
-#include "metrics/bandwidth.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -50,12 +48,6 @@ TEST(Bandwidth, HockneyFindsLatencyAndRate) {
   EXPECT_NEAR(real_at(result, 0, "r_squared"), 1, 1e-12);
 }
 
-TEST(Bandwidth, FewPointsOrOneSizeGiveNoFit) {
-  EXPECT_TRUE(std::isnan(fit_hockney({{1, 1}, {2, 2}}).alpha_ns));
-  EXPECT_TRUE(std::isnan(fit_hockney({{1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}}).alpha_ns));
-  EXPECT_TRUE(std::isnan(fit_hockney({{1, 5}, {2, 4}, {3, 3}, {4, 2}, {5, 1}}).beta_bytes_per_s));
-}
-
 TEST(Bandwidth, BetweenHostsTheNicIsThePeak) {
   SmallRun run = two_ranks("b");
   run.config.peaks["nic_bytes_per_s"] = 25e9;
@@ -70,6 +62,24 @@ TEST(Bandwidth, WhatABusbwPutsOnANic) {
   EXPECT_DOUBLE_EQ(link_share(CollectiveOp::all_to_all, LinkClass::inter, 32, 4), 24.0 / 31);
   EXPECT_DOUBLE_EQ(link_share(CollectiveOp::all_reduce, LinkClass::intra, 8, 1), 1);
   EXPECT_TRUE(std::isnan(link_share(CollectiveOp::all_reduce, LinkClass::unknown, 8, -1)));
+}
+
+TEST(Bandwidth, MediansOverDimensionsCountInstancesNotClasses) {
+  SmallRun run;
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    TraceBuilder builder;
+    builder.rank(rank).step(1, 0, 100000).group("tp", "mesh_tp", {0, 1}, -1, Dimension::tp);
+    builder.group("dp", "mesh_dp", {0, 1}, -1, Dimension::dp);
+    for (std::int64_t i = 1; i <= 3; ++i) builder.collective(CollectiveOp::all_gather, "tp", i * 2000, i * 1'000'000, 1000);
+    for (std::int64_t i = 4; i <= 5; ++i) builder.collective(CollectiveOp::all_gather, "dp", i * 2000, i * 1'000'000, 1000);
+    run.add(builder.build(), "a");
+  }
+  const MetricResult result = run.result("bandwidth");
+  EXPECT_DOUBLE_EQ(real_at(result, 0, "median_busbw_bytes_per_s"), 4.5e9);  // dp: 4, 5
+  EXPECT_DOUBLE_EQ(real_at(result, 0, "p5_busbw_bytes_per_s"), 4.05e9);
+  EXPECT_DOUBLE_EQ(real_at(result, 1, "median_busbw_bytes_per_s"), 2e9);    // tp: 1, 2, 3
+  EXPECT_DOUBLE_EQ(real_at(result, 1, "p95_busbw_bytes_per_s"), 2.9e9);
+  EXPECT_DOUBLE_EQ(headline(result, "all_gather_intra_median_busbw_bytes_per_s"), 3e9);
 }
 
 TEST(Bandwidth, IncredibleMatchesAreLeftOut) {
