@@ -1,5 +1,5 @@
 // The bytes of a trace file, decompressed, in windows that are reused. In: a path. Out: windows of text; what the
-// caller has not used up yet stands at the front of the next one. Memory: one window (gzip: two, and a second thread
+// caller has not used up yet stands at the front of the next one. Memory: one window (gzip: three, and a second thread
 // that inflates ahead of the caller), however long the file.
 #pragma once
 #include <cstddef>
@@ -67,7 +67,8 @@ class ByteSource {
 
 /// The memory behind the windows, kept from file to file.
 struct SourceMemory {
-  WindowMemory windows[2];
+  static constexpr std::size_t window_count = 3;
+  WindowMemory windows[window_count];
   std::vector<char> compressed, inflated;
 };
 

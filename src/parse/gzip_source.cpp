@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -20,7 +21,7 @@ namespace ccl {
 namespace {
 
 constexpr std::size_t compressed_bytes = std::size_t{256} << 10;
-// of one step: stays in the cache of the inflating thread for the checksum, and beside the copy of it
+// of one step: stays in the cache of the inflating thread beside the copy of it
 constexpr std::size_t direct_bytes = std::size_t{512} << 10, inflated_bytes = std::size_t{128} << 10;
 
 /// Copies past the caches.
@@ -63,13 +64,20 @@ class FillWay {
 /// What the inflating thread has put into one window memory, from `front` on. The bytes before are room for what the
 /// reader kept of the window before, so that windows are never copied.
 struct Filled {
+  struct Member {
+    std::size_t end = 0;  // of its text in the window
+    std::int64_t file_bytes = 0;
+    MemberText stated;
+  };
   std::size_t size = 0;
   std::int64_t file_bytes = 0, trailing_bytes = 0;
   SourceStatus status = SourceStatus::more;
   std::string error;
+  std::vector<Member> members;  // that end in the window, if they are to be checked
 };
 
-/// Two window memories go round: the thread fills one while the reader works in the other.
+/// Window memories go round: the thread fills one while the reader works in another. A third lies between them, so that
+/// the thread does not wait for the reader to wake up.
 class GzipSource final : public ByteSource {
  public:
   GzipSource(int fd, std::size_t window_bytes, SourceMemory& memory, std::int64_t inflate_limit,
@@ -101,24 +109,27 @@ class GzipSource final : public ByteSource {
       return false;
     }
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return full_; });
-    WindowMemory& fresh = memory_.windows[filling_];
+    changed_.wait(lock, [&] { return taken_ < ready_; });
+    lock.unlock();
+    WindowMemory& fresh = memory_.windows[taken_ % windows];
+    Filled& filled = filled_[taken_ % windows];
+    if (inflater_->leaves_check()) check(filled, fresh.data() + room_);
     std::size_t front = room_;
     if (keep_bytes > room_) {  // an event larger than the room: this one window moves up
-      fresh.reserve(keep_bytes + filled_.size);
-      std::memmove(fresh.data() + keep_bytes, fresh.data() + front, filled_.size);
+      fresh.reserve(keep_bytes + filled.size);
+      std::memmove(fresh.data() + keep_bytes, fresh.data() + front, filled.size);
       front = keep_bytes;
     }
     window_ = fresh.data() + front - keep_bytes;
     if (keep_bytes > 0) std::memcpy(window_, kept, keep_bytes);
-    size_ = keep_bytes + filled_.size;
-    file_bytes_ = filled_.file_bytes;
-    trailing_bytes_ = filled_.trailing_bytes;
-    status_ = filled_.status;
-    error_ = filled_.error;
-    const bool any = filled_.size > 0;
-    filling_ ^= 1;
-    full_ = false;
+    size_ = keep_bytes + filled.size;
+    file_bytes_ = filled.file_bytes;
+    trailing_bytes_ = filled.trailing_bytes;
+    status_ = filled.status;
+    error_ = filled.error;
+    const bool any = filled.size > 0;
+    lock.lock();
+    ++taken_;
     lock.unlock();
     changed_.notify_all();
     return any;
@@ -127,21 +138,19 @@ class GzipSource final : public ByteSource {
  private:
   void inflate_all() {
     while (true) {
-      WindowMemory* window = nullptr;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stop_ || !full_; });
+        changed_.wait(lock, [&] { return stop_ || ready_ - taken_ + 1 < windows; });
         if (stop_) return;
-        window = &memory_.windows[filling_];
       }
       const double began_s = thread_cpu_seconds();
-      Filled filled = fill(window->data() + room_);
+      Filled& filled = filled_[ready_ % windows];
+      filled = fill(memory_.windows[ready_ % windows].data() + room_);
       way_.filled(filled.size, thread_cpu_seconds() - began_s);
       const bool over = filled.status != SourceStatus::more;
       {
         const std::lock_guard lock(mutex_);
-        filled_ = std::move(filled);
-        full_ = true;
+        ++ready_;
       }
       changed_.notify_all();
       if (over) return;
@@ -166,18 +175,37 @@ class GzipSource final : public ByteSource {
       filled.size += step.produced;
       if (step.status == InflateStatus::member_end) {
         between_members_ = true;
+        if (inflater_->leaves_check()) filled.members.push_back({filled.size, file_bytes(), step.stated});
       } else if (step.status == InflateStatus::damaged) {
         filled.status = SourceStatus::gzip_cut;
       } else if (step.consumed == 0 && step.produced == 0 && !read_more(filled)) {
         break;
       }
     }
-    filled.file_bytes = read_bytes_ - static_cast<std::int64_t>(got_ - used_);
+    filled.file_bytes = file_bytes();
     text_bytes_ += static_cast<std::int64_t>(filled.size);
     const bool too_large = inflate_limit_ > 0 && text_bytes_ > unlimited_text_bytes &&
                            text_bytes_ / inflate_limit_ > filled.file_bytes;
     if (too_large && filled.status == SourceStatus::more) filled.status = SourceStatus::too_large;
     return filled;
+  }
+
+  std::int64_t file_bytes() const { return read_bytes_ - static_cast<std::int64_t>(got_ - used_); }
+
+  /// Of the reader, whose processor needs the text anyway. Damage ends the text behind the member.
+  void check(Filled& filled, const char* text) {
+    std::size_t at = 0;
+    for (const Filled::Member& member : filled.members) {
+      check_.add(text + at, member.end - at);
+      at = member.end;
+      if (check_.ends_as(member.stated)) continue;
+      filled.size = member.end;
+      filled.file_bytes = member.file_bytes;
+      filled.trailing_bytes = 0;
+      filled.status = SourceStatus::gzip_cut;
+      return;
+    }
+    check_.add(text + at, filled.size - at);
   }
 
   /// Appends compressed bytes behind the unused ones; at the end of the file sets the status and returns false.
@@ -240,12 +268,15 @@ class GzipSource final : public ByteSource {
   bool between_members_ = true, first_member_done_ = false;
   FillWay way_;
 
-  // shared, under mutex_
+  TextCheck check_;  // of the reader
+
+  // shared: numbers under mutex_, of `filled_` and the windows [taken_, ready_) of the reader, the next of the thread
+  static constexpr std::size_t windows = SourceMemory::window_count;
   std::mutex mutex_;
   std::condition_variable changed_;
-  unsigned filling_ = 0;
-  bool full_ = false, stop_ = false;
-  Filled filled_;
+  std::size_t ready_ = 0, taken_ = 0;
+  bool stop_ = false;
+  Filled filled_[windows];
   std::thread thread_;  // last: starts when all else is there
 };
 

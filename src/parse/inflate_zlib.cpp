@@ -49,7 +49,18 @@ std::unique_ptr<Inflater> make_zlib_inflater() { return std::make_unique<ZlibInf
 
 #if !defined(CCL_HAVE_ISAL)
 std::unique_ptr<Inflater> make_isal_inflater() { return nullptr; }
+
+void TextCheck::add(const char* text, std::size_t size) {
+  text_.crc = static_cast<std::uint32_t>(crc32_z(text_.crc, reinterpret_cast<const Bytef*>(text), size));
+  text_.bytes += static_cast<std::uint32_t>(size);
+}
 #endif
+
+bool TextCheck::ends_as(const MemberText& stated) {
+  const bool same = text_.crc == stated.crc && text_.bytes == stated.bytes;
+  text_ = {};
+  return same;
+}
 
 std::unique_ptr<Inflater> make_inflater(InflateBackend backend) {
   if (backend == InflateBackend::zlib) return make_zlib_inflater();

@@ -19,6 +19,7 @@ int main(int count, char** arguments) {
   const auto inflater = ccl::make_inflater(ccl::InflateBackend::best);
   inflater->restart();
   std::vector<char> compressed(std::size_t{1} << 20), text(std::size_t{4} << 20);
+  ccl::TextCheck check;
   std::size_t total = 0;
   for (std::int64_t got = 0; (got = ccl::read_fully(file, compressed.data(), compressed.size())) > 0;) {
     const char* at = compressed.data();
@@ -26,7 +27,10 @@ int main(int count, char** arguments) {
     while (true) {
       const ccl::InflateStep step = inflater->step(at, left, text.data(), text.size());
       at += step.consumed, left -= step.consumed, total += step.produced;
-      if (step.status == ccl::InflateStatus::damaged) return std::fprintf(stderr, "damaged\n"), 1;
+      if (inflater->leaves_check()) check.add(text.data(), step.produced);
+      const bool ends_wrong =
+          step.status == ccl::InflateStatus::member_end && inflater->leaves_check() && !check.ends_as(step.stated);
+      if (step.status == ccl::InflateStatus::damaged || ends_wrong) return std::fprintf(stderr, "damaged\n"), 1;
       if (step.status == ccl::InflateStatus::member_end) inflater->restart();
       if (left == 0 && step.produced < text.size()) break;
     }

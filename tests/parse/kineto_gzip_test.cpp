@@ -104,6 +104,39 @@ TEST_P(KinetoGzipTest, WrongChecksumIsDamage) {
   EXPECT_EQ(r.count(Code::gzip_cut), 1);
 }
 
+TEST_P(KinetoGzipTest, WrongLengthIsDamage) {
+  std::string bytes = gzip(small_trace());
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  const ReadResult r = read(bytes);
+  EXPECT_THAT(r.names(), ElementsAre("a", "b"));
+  EXPECT_EQ(r.count(Code::gzip_cut), 1);
+}
+
+TEST_P(KinetoGzipTest, TextEndsBehindTheMemberWithTheWrongChecksum) {
+  const std::string text = long_trace(60);
+  const std::size_t parts = 6, part = text.size() / parts + 1;
+  for (std::size_t wrong = 0; wrong < parts; ++wrong) {
+    std::string members, whole;
+    for (std::size_t i = 0; i < parts; ++i) {
+      members += gzip(text.substr(i * part, part));
+      if (i <= wrong) whole = text.substr(0, (i + 1) * part);
+      if (i == wrong) members[members.size() - 8] = static_cast<char>(members[members.size() - 8] ^ 1);
+    }
+    const ReadResult r = read(members), expected = read_text(whole, {});
+    EXPECT_EQ(r.trace.events.size(), expected.trace.events.size()) << wrong;
+    EXPECT_EQ(r.count(Code::gzip_cut), 1) << wrong;
+  }
+}
+
+TEST_P(KinetoGzipTest, NamesAndCommentsInTheHeaderAreSkipped) {
+  std::string bytes = gzip(small_trace());
+  bytes[3] = 4 | 8 | 16;  // extra field, name, comment
+  bytes.insert(10, std::string_view("\x03\0xyztrace.json\0a comment\0", 26));
+  const ReadResult r = read(bytes);
+  EXPECT_THAT(r.names(), ElementsAre("a", "b"));
+  EXPECT_EQ(r.count(Code::gzip_cut), 0);
+}
+
 TEST_P(KinetoGzipTest, DamagedDataNeverHangsOrThrows) {
   const std::string good = gzip(long_trace(50));
   std::mt19937_64 random(5);
