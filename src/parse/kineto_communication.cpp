@@ -45,7 +45,7 @@ std::pair<std::uint32_t, std::uint32_t> add_splits(const JsonValue& value, std::
   return {first, static_cast<std::uint32_t>(list.numbers.size())};
 }
 
-constexpr std::size_t known_slots = 64;
+constexpr std::size_t known_slots = 64, most_known_names = 1024;
 
 /// Where the arguments of communication begin in the text of an object; its size if there are none.
 std::size_t find_collective(std::string_view text) {
@@ -153,8 +153,14 @@ void CommunicationRows::add_record(RankTrace& trace, std::string_view text) {
 
 void CommunicationRows::add_annotation(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns,
                                        std::string_view raw_name) {
-  annotations_.push_back(
-      {thread, op_from_collective_name(raw_name), says_coalesced(raw_name), peer_place(raw_name), start_ns, end_ns, end_ns});
+  annotations_.push_back({thread, said_by(raw_name), start_ns, end_ns, end_ns});
+}
+
+CommunicationRows::Said CommunicationRows::said_by(std::string_view raw_name) {
+  if (const auto known = known_names_.find(raw_name); known != known_names_.end()) return known->second;
+  const Said said{op_from_collective_name(raw_name), says_coalesced(raw_name), peer_place(raw_name)};
+  if (known_names_.size() < most_known_names) known_names_.emplace(raw_name, said);
+  return said;
 }
 
 void CommunicationRows::take_records(RankTrace& trace) {
@@ -206,10 +212,10 @@ void CommunicationRows::take_annotations(RankTrace& trace) {
     if (launch_ns == absent_ns) continue;
     const Annotation* around = innermost(trace.events.launch_thread[row.event], launch_ns);
     if (around == nullptr) continue;
-    row.coalesced = row.coalesced || around->coalesced;
-    if (is_unclear(row.op) && around->op != CollectiveOp::unknown) row.op = around->op;
-    const bool names_peer = row.op == around->op && (row.op == CollectiveOp::send || row.op == CollectiveOp::recv);
-    if (names_peer && row.peer == -1 && around->peer_place >= 0) row.peer = peer_at_place(around->peer_place);
+    row.coalesced = row.coalesced || around->said.coalesced;
+    if (is_unclear(row.op) && around->said.op != CollectiveOp::unknown) row.op = around->said.op;
+    const bool names_peer = row.op == around->said.op && (row.op == CollectiveOp::send || row.op == CollectiveOp::recv);
+    if (names_peer && row.peer == -1 && around->said.peer_place >= 0) row.peer = peer_at_place(around->said.peer_place);
   }
 }
 

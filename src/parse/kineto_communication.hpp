@@ -3,7 +3,10 @@
 // from the best of the three that the file has.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,11 +50,15 @@ class CommunicationRows {
     std::uint32_t collective;
     std::int64_t external_id;
   };
-  struct Annotation {
-    std::uint32_t thread;
+  /// What the name of an annotation says.
+  struct Said {
     CollectiveOp op;
     bool coalesced;
     std::int32_t peer_place;  // in the group, from "send 0->1"; −1: not told
+  };
+  struct Annotation {
+    std::uint32_t thread;
+    Said said;
     std::int64_t start_ns, end_ns, reach_ns;  // reach: latest end of this and all before it on the thread
   };
 
@@ -76,6 +83,7 @@ class CommunicationRows {
   };
 
   static Collective read(const CommunicationArguments& arguments, RankTrace& trace);
+  Said said_by(std::string_view raw_name);
   void take_records(RankTrace& trace);
   void take_annotations(RankTrace& trace);
   const Annotation* innermost(std::uint32_t thread, std::int64_t time_ns) const;
@@ -89,6 +97,7 @@ class CommunicationRows {
   std::vector<Record> records_;
   std::vector<Bare> bare_;
   std::vector<Annotation> annotations_;
+  std::map<std::string, Said, std::less<>> known_names_;  // kept from file to file
 };
 
 /// unknown_dtype and bytes_unknown, once each with their number.
