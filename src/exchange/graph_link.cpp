@@ -15,7 +15,7 @@ struct Device {
   std::size_t first = 0, last = 0;                     // ops of the graph
   std::vector<std::vector<std::uint32_t>> streams;
   std::vector<std::uint16_t> stream_of;                // by op from first
-  std::uint64_t program = 0;                           // equal for devices with the same operations on each stream
+  std::uint64_t program = 0;                           // of several devices: equal for those with the same operations on each stream
 };
 
 Device device_of(const std::vector<GraphOp>& ops, std::size_t first, std::size_t last) {
@@ -36,11 +36,16 @@ Device device_of(const std::vector<GraphOp>& ops, std::size_t first, std::size_t
     device.stream_of[i - first] = stream;
     device.streams[stream].push_back(static_cast<std::uint32_t>(i));
   }
-  for (const auto& stream : device.streams) {
-    device.program = hash_combine(device.program, stream.size());
-    for (const std::uint32_t i : stream) device.program = hash_combine(device.program, ops[i].name.value);
-  }
   return device;
+}
+
+std::uint64_t program_of(const std::vector<GraphOp>& ops, const Device& device) {
+  std::uint64_t program = 0;
+  for (const auto& stream : device.streams) {
+    program = hash_combine(program, stream.size());
+    for (const std::uint32_t i : stream) program = hash_combine(program, ops[i].name.value);
+  }
+  return program;
 }
 
 /// By stream, place in it and other stream: how many operations of the other had ended when this one started.
@@ -101,8 +106,11 @@ void link_devices(const std::vector<GraphOp>& ops, std::vector<std::uint32_t>& f
                       ops[i + 1].device_row != ops[i].device_row;
     if (!last) continue;
     devices.push_back(device_of(ops, first, i + 1));
-    ++programs[devices.back().program].devices_count;
     first = i + 1;
+  }
+  for (Device& device : devices) {
+    if (devices.size() > 1) device.program = program_of(ops, device);
+    ++programs[device.program].devices_count;
   }
   for (const Device& device : devices)
     if (Program& program = programs[device.program]; program.devices_count > 1) see_ended(ops, device, program.ended);

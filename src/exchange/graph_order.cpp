@@ -1,6 +1,7 @@
 #include "exchange/graph_order.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 namespace ccl {
@@ -36,9 +37,22 @@ void link_matches(StepGraph& graph) {
   }
 }
 
+/// Whether ops wait only for ops before them, as on one stream after another.
+bool waits_for_earlier(const StepGraph& graph) {
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    for (const std::uint32_t pred : graph.preds_of(i))
+      if (pred >= i) return false;
+  return true;
+}
+
 /// An operation is ready when all it waits for has ended; a matched one ends when its last member is ready.
 void put_in_order(StepGraph& graph) {
   const std::size_t n = graph.size();
+  if (graph.members.empty() && waits_for_earlier(graph)) {
+    graph.order.resize(n);
+    std::iota(graph.order.begin(), graph.order.end(), 0U);
+    return;
+  }
   std::vector<std::uint32_t> waits(n), first(n + 1, 0), after(graph.preds.size());
   for (const std::uint32_t pred : graph.preds) ++first[pred + 1];
   for (std::size_t i = 0; i < n; ++i) first[i + 1] += first[i];
