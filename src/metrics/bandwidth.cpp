@@ -225,7 +225,9 @@ struct Bandwidth {
   static std::vector<Class> classes_of(const std::vector<Sample>& samples, const Comm& comm) {
     std::map<std::tuple<CollectiveOp, Dimension, LinkClass>, Class> mine;
     for (const Sample& s : samples) {
-      Class& c = mine.try_emplace({s.op, s.dimension, s.link_class}, Class{s.op, s.dimension, s.link_class}).first->second;
+      const auto [at, is_new] = mine.try_emplace({s.op, s.dimension, s.link_class});
+      Class& c = at->second;
+      if (is_new) std::tie(c.op, c.dimension, c.link_class) = at->first;
       c.add(s);
       c.links_known = c.links_known && !std::isnan(share_of(s));
     }
