@@ -16,16 +16,16 @@ void sort_rows(std::vector<Row>& rows, Less less) {
   else std::inplace_merge(rows.begin(), second, rows.end(), less);
 }
 
-/// less: a total order (no two rows are equal), so that the result is that of any other sort.
-template <class Less>
-void sort_runs(std::vector<std::uint32_t>& rows, Less less) {
+/// Equal rows may end in any order: where less is a total order, the result is that of any other sort.
+template <class Row, class Less>
+void sort_runs(std::vector<Row>& rows, Less less) {
   std::vector<std::size_t> borders{0};
   const std::size_t most_runs = rows.size() / 16 + 1;
   for (std::size_t i = 1; i < rows.size() && borders.size() <= most_runs; ++i)
     if (less(rows[i], rows[i - 1])) borders.push_back(i);
   if (borders.size() > most_runs) return std::sort(rows.begin(), rows.end(), less);
   borders.push_back(rows.size());
-  std::vector<std::uint32_t> merged(borders.size() > 2 ? rows.size() : 0);
+  std::vector<Row> merged(borders.size() > 2 ? rows.size() : 0);
   while (borders.size() > 2) {
     std::vector<std::size_t> left{0};
     const auto at = [&](std::size_t border) { return rows.begin() + static_cast<std::ptrdiff_t>(borders[border]); };

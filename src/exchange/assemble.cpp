@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/collective_math.hpp"
+#include "core/sort_runs.hpp"
 #include "exchange/match_parts.hpp"
 
 namespace ccl {
@@ -98,18 +99,22 @@ void match_group(std::span<const CollectiveRecord* const> records, const Ranks& 
 
 auto group_key(const CollectiveRecord& r) { return std::tie(r.iteration, r.replica, r.group); }
 
-/// By group, then rank and time. Those of a rank come in order of time already: dealt to their groups, what is in order
-/// needs no sorting.
+/// By group, then rank and time. A worker's records come in this order already: dealt to their groups, those of several
+/// workers are merged.
 void sort_for_matching(RecordRefs& records) {
   std::map<std::tuple<std::int32_t, std::int32_t, GroupId>, RecordRefs> groups;
-  for (const CollectiveRecord* const record : records) groups[group_key(*record)].push_back(record);
+  auto of_last = groups.end();  // they come in runs
+  for (const CollectiveRecord* const record : records) {
+    if (of_last == groups.end() || of_last->first != group_key(*record)) of_last = groups.try_emplace(group_key(*record)).first;
+    of_last->second.push_back(record);
+  }
   records.clear();
   for (auto& [key, of_group] : groups) {
     const auto less = [](const CollectiveRecord* a, const CollectiveRecord* b) {
       const auto time_key = [](const CollectiveRecord& r) { return std::tie(r.rank, r.start_ns, r.lane, r.local); };
       return time_key(*a) < time_key(*b);
     };
-    if (!std::is_sorted(of_group.begin(), of_group.end(), less)) std::sort(of_group.begin(), of_group.end(), less);
+    sort_runs(of_group, less);
     records.insert(records.end(), of_group.begin(), of_group.end());
     of_group = RecordRefs();
   }

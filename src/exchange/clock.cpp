@@ -7,6 +7,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/statistics.hpp"
+#include "exchange/end_differences.hpp"
 #include "exchange/match_parts.hpp"
 #include "exchange/robust.hpp"
 
@@ -34,27 +35,17 @@ struct PairFit {
   auto key() const { return std::tuple(iteration, host_a, host_b); }
 };
 
-using Differences = std::span<const EndDifference>;
-
-/// f(differences of one pair in one iteration).
-template <class F>
-void for_each_pair(const std::vector<EndDifference>& sorted, F f) {
-  const auto key = [](const EndDifference& d) { return std::tuple(d.iteration, d.host_a, d.host_b); };
-  for (std::size_t first = 0, end = 0; first < sorted.size(); first = end) {
-    while (end < sorted.size() && key(sorted[end]) == key(sorted[first])) ++end;
-    f(Differences(sorted.data() + first, end - first));
-  }
-}
+using Ends = std::vector<PairEnds>;
 
 /// Theil–Sen: the median slope between all pairs of block medians.
-double slope_of(Differences pair) {
+double slope_of(const Ends& pair) {
   const std::size_t blocks = std::min(most_blocks, pair.size());
   std::vector<double> times, values;
   for (std::size_t b = 0; b < blocks; ++b) {
     std::vector<std::int64_t> t, d;
     for (std::size_t i = b * pair.size() / blocks; i < (b + 1) * pair.size() / blocks; ++i) {
-      t.push_back(pair[i].end_a_ns - pair[0].end_a_ns);
-      d.push_back(pair[i].end_a_ns - pair[i].end_b_ns - (pair[0].end_a_ns - pair[0].end_b_ns));
+      t.push_back(pair[i].a_ns - pair[0].a_ns);
+      d.push_back(pair[i].a_ns - pair[i].b_ns - (pair[0].a_ns - pair[0].b_ns));
     }
     times.push_back(static_cast<double>(middle_value(std::move(t))));
     values.push_back(static_cast<double>(middle_value(std::move(d))));
@@ -66,23 +57,25 @@ double slope_of(Differences pair) {
   return slopes.empty() ? 0.0 : median(std::move(slopes));
 }
 
-std::int64_t residual_of(std::vector<std::int64_t> deviations) {
-  std::sort(deviations.begin(), deviations.end());
-  return percentile_of_sorted(deviations, 95);
+std::int64_t residual_of(std::vector<std::int64_t> deviations) { return percentile_value(std::move(deviations), 95); }
+
+PairFit fit_of(const HostPair& pair, const Ends& ends) {
+  PairFit fit;
+  fit.iteration = pair.iteration;
+  fit.host_a = pair.host_a;
+  fit.host_b = pair.host_b;
+  fit.count = static_cast<std::int64_t>(ends.size());
+  return fit;
 }
 
-PairFit fit_slope(Differences pair) {
-  PairFit fit;
-  fit.iteration = pair[0].iteration;
-  fit.host_a = pair[0].host_a;
-  fit.host_b = pair[0].host_b;
-  fit.count = static_cast<std::int64_t>(pair.size());
-  fit.span_ns = pair.back().end_a_ns - pair.front().end_a_ns;
+PairFit fit_slope(const HostPair& hosts, const Ends& pair) {
+  PairFit fit = fit_of(hosts, pair);
+  fit.span_ns = pair.back().a_ns - pair.front().a_ns;
   const double slope = slope_of(pair);
   fit.slope_ppt = std::llround(slope * 1e12);
   std::vector<std::int64_t> rest;
-  for (const EndDifference& d : pair)
-    rest.push_back(d.end_a_ns - d.end_b_ns - std::llround(slope * static_cast<double>(d.end_a_ns - pair[0].end_a_ns)));
+  for (const PairEnds& e : pair)
+    rest.push_back(e.a_ns - e.b_ns - std::llround(slope * static_cast<double>(e.a_ns - pair[0].a_ns)));
   const std::int64_t middle = middle_value(rest);
   for (std::int64_t& r : rest) r = std::abs(r - middle);
   const std::int64_t residual_ns = residual_of(std::move(rest));
@@ -93,8 +86,8 @@ PairFit fit_slope(Differences pair) {
   return fit;
 }
 
-std::int64_t difference_ns(const EndDifference& d, const ClockModel& clock) {
-  return clock.corrected(d.host_a, d.end_a_ns) - clock.corrected(d.host_b, d.end_b_ns);
+std::int64_t difference_ns(const HostPair& pair, const PairEnds& ends, const ClockModel& clock) {
+  return clock.corrected(pair.host_a, ends.a_ns) - clock.corrected(pair.host_b, ends.b_ns);
 }
 
 std::vector<PairFit> gather_fits(const std::vector<PairFit>& mine, const Comm& comm) {
@@ -104,9 +97,9 @@ std::vector<PairFit> gather_fits(const std::vector<PairFit>& mine, const Comm& c
 }
 
 /// One drift per host, from all iterations.
-void fit_drifts(const std::vector<EndDifference>& mine, std::int32_t reference, const Comm& comm, ClockModel& clock) {
+void fit_drifts(const EndDifferences& mine, std::int32_t reference, const Comm& comm, ClockModel& clock) {
   std::vector<PairFit> fits;
-  for_each_pair(mine, [&](Differences pair) { fits.push_back(fit_slope(pair)); });
+  for (const auto& [pair, ends] : mine) fits.push_back(fit_slope(pair, ends));
   std::vector<ClockEdge> edges;
   for (const PairFit& fit : gather_fits(fits, comm)) {
     if (fit.drift_usable == 0) continue;
@@ -119,22 +112,18 @@ void fit_drifts(const std::vector<EndDifference>& mine, std::int32_t reference, 
 }
 
 /// Offsets of every iteration: [iteration][host], with what was reached.
-std::map<std::int32_t, ClockSolution> fit_offsets(const std::vector<EndDifference>& mine, std::int32_t reference,
+std::map<std::int32_t, ClockSolution> fit_offsets(const EndDifferences& mine, std::int32_t reference,
                                                   const Comm& comm, const ClockModel& drifts_only) {
   std::vector<PairFit> fits;
-  for_each_pair(mine, [&](Differences pair) {
-    PairFit fit;
-    fit.iteration = pair[0].iteration;
-    fit.host_a = pair[0].host_a;
-    fit.host_b = pair[0].host_b;
-    fit.count = static_cast<std::int64_t>(pair.size());
+  for (const auto& [pair, ends] : mine) {
+    PairFit fit = fit_of(pair, ends);
     std::vector<std::int64_t> differences;
-    for (const EndDifference& d : pair) differences.push_back(difference_ns(d, drifts_only));
+    for (const PairEnds& e : ends) differences.push_back(difference_ns(pair, e, drifts_only));
     fit.centre_ns = middle_value(differences);
     for (std::int64_t& d : differences) d = std::abs(d - fit.centre_ns);
     fit.deviation_ns = middle_value(std::move(differences));
     fits.push_back(fit);
-  });
+  }
   std::map<std::int32_t, std::vector<ClockEdge>> edges;
   for (const PairFit& fit : gather_fits(fits, comm))
     edges[fit.iteration].push_back({fit.host_a, fit.host_b, fit.centre_ns,
@@ -184,28 +173,41 @@ void set_offsets(const std::map<std::int32_t, ClockSolution>& solutions, const R
   }
 }
 
-struct HostDeviation {
-  std::int32_t host = -1, unused = 0;
-  std::int64_t deviation_ns = 0;
-};
 struct HostResidual {
   std::int32_t host = -1, unused = 0;
   std::int64_t residual_ns = -1, count = 0;
 };
 
 /// What the model leaves, per host and over the run.
-void fill_residuals(const std::vector<EndDifference>& mine, const Comm& comm, ClockModel& clock) {
+void fill_residuals(const EndDifferences& mine, const Comm& comm, ClockModel& clock) {
   const auto workers = static_cast<std::size_t>(comm.num_workers());
-  std::vector<std::vector<HostDeviation>> out(workers);
   std::vector<std::int64_t> all;
-  for (const EndDifference& d : mine) {
-    const std::int64_t left_ns = std::abs(difference_ns(d, clock));
-    all.push_back(left_ns);
-    for (const std::int32_t host : {d.host_a, d.host_b})
-      out[static_cast<std::size_t>(host) % workers].push_back({host, 0, left_ns});
-  }
   std::map<std::int32_t, std::vector<std::int64_t>> by_host;
-  for (const HostDeviation& d : exchange_rows(comm, std::move(out))) by_host[d.host].push_back(d.deviation_ns);
+  for (const auto& [pair, ends] : mine) {
+    const std::size_t first = all.size();
+    for (const PairEnds& e : ends) all.push_back(std::abs(difference_ns(pair, e, clock)));
+    for (const std::int32_t host : {pair.host_a, pair.host_b})
+      by_host[host].insert(by_host[host].end(), all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
+  }
+  std::vector<ByteWriter> out(workers);
+  for (auto at = by_host.begin(); at != by_host.end();) {
+    const std::size_t owner = static_cast<std::size_t>(at->first) % workers;
+    if (owner == static_cast<std::size_t>(comm.worker())) {
+      ++at;
+      continue;
+    }
+    out[owner].value(at->first);
+    out[owner].array(at->second);
+    at = by_host.erase(at);
+  }
+  std::vector<Bytes> parcels;
+  for (ByteWriter& parcel : out) parcels.push_back(parcel.take());
+  for (const Bytes& parcel : comm.exchange(std::move(parcels)))
+    for (ByteReader in(parcel); !in.at_end();) {
+      std::vector<std::int64_t>& list = by_host[in.value<std::int32_t>()];
+      const auto came = in.array<std::int64_t>();
+      list.insert(list.end(), came.begin(), came.end());
+    }
   std::vector<HostResidual> residuals;
   for (auto& [host, list] : by_host) {
     const auto count = static_cast<std::int64_t>(list.size());
@@ -218,41 +220,7 @@ void fill_residuals(const std::vector<EndDifference>& mine, const Comm& comm, Cl
   clock.residual_ns = percentile_over_workers(std::move(all), 95, comm);
 }
 
-std::vector<EndDifference> to_pair_owners(const std::vector<EndDifference>& mine, const Comm& comm) {
-  const auto workers = static_cast<std::uint64_t>(comm.num_workers());
-  std::vector<std::vector<EndDifference>> out(static_cast<std::size_t>(workers));
-  for (const EndDifference& d : mine) {
-    const std::uint64_t pair = hash_combine(static_cast<std::uint64_t>(d.host_a), static_cast<std::uint64_t>(d.host_b));
-    out[static_cast<std::size_t>(pair % workers)].push_back(d);
-  }
-  std::vector<EndDifference> owned = exchange_rows(comm, std::move(out));
-  std::sort(owned.begin(), owned.end());
-  return owned;
-}
-
 }  // namespace
-
-std::vector<EndDifference> end_differences(const MatchedCollectives& matched, const Ranks& ranks) {
-  std::vector<EndDifference> differences;
-  std::map<std::int32_t, std::vector<std::int64_t>> ends;
-  for (const MatchedInstance& instance : matched.instances) {
-    if (!is_symmetric(instance.op) || !instance.credible || instance.suspect) continue;
-    ends.clear();
-    for (std::int32_t m = 0; m < instance.members_seen; ++m) {
-      const MatchedMember& member = matched.members[instance.first_member + static_cast<std::uint32_t>(m)];
-      ends[ranks.entries[static_cast<std::size_t>(member.rank_row)].host_index].push_back(member.start_ns +
-                                                                                          member.dur_ns);
-    }
-    ends.erase(-1);
-    if (ends.size() < 2) continue;
-    const auto lowest = ends.begin();
-    const std::int64_t lowest_end_ns = middle_value(lowest->second);
-    for (auto host = std::next(lowest); host != ends.end(); ++host)
-      differences.push_back(
-          {instance.iteration, lowest->first, host->first, 0, lowest_end_ns, middle_value(host->second)});
-  }
-  return differences;
-}
 
 std::int64_t percentile_over_workers(std::vector<std::int64_t> values, std::int64_t percent, const Comm& comm) {
   std::sort(values.begin(), values.end());
@@ -288,29 +256,28 @@ ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, con
     }
   if (reference < 0) return clock;
 
+  const auto is_used = [](const MatchedInstance& i) { return is_symmetric(i.op) && i.credible && !i.suspect; };
   std::int64_t first_end_ns = INT64_MAX;
-  std::vector<std::int64_t> deviations = end_deviations_ns(matched);
-  for (std::size_t i = 0; i < matched.instances.size(); ++i) {
-    const MatchedInstance& instance = matched.instances[i];
-    const bool used = deviations[i] >= 0 && instance.credible && !instance.suspect;
-    if (!used) deviations[i] = -1;
-    for (std::int32_t m = 0; used && m < instance.members_seen; ++m) {
+  for (const MatchedInstance& instance : matched.instances)
+    for (std::int32_t m = 0; is_used(instance) && m < instance.members_seen; ++m) {
       const MatchedMember& member = matched.members[instance.first_member + static_cast<std::uint32_t>(m)];
       if (ranks.entries[static_cast<std::size_t>(member.rank_row)].host_index == reference)
         first_end_ns = std::min(first_end_ns, member.start_ns + member.dur_ns);
     }
-  }
-  std::erase(deviations, -1);
   first_end_ns = comm.min(first_end_ns);
   clock.t_ref_ns = first_end_ns == INT64_MAX ? 0 : first_end_ns;
 
-  const std::vector<EndDifference> differences = end_differences(matched, ranks);
+  EndDifferences differences = end_differences(matched, ranks);
   if (comm.sum(static_cast<std::int64_t>(differences.size())) > 0) {
-    const std::vector<EndDifference> owned = to_pair_owners(differences, comm);
+    const EndDifferences owned = to_pair_owners(std::move(differences), comm);
     fit_drifts(owned, reference, comm, clock);
     set_offsets(fit_offsets(owned, reference, comm, clock), ranks, clock);
     fill_residuals(owned, comm, clock);
   } else {
+    std::vector<std::int64_t> deviations = end_deviations_ns(matched);
+    for (std::size_t i = 0; i < deviations.size(); ++i)
+      if (!is_used(matched.instances[i])) deviations[i] = -1;
+    std::erase(deviations, -1);
     const auto used = static_cast<std::int64_t>(deviations.size());
     clock.residual_ns = percentile_over_workers(std::move(deviations), 95, comm);
     const std::int64_t count = comm.sum(used);

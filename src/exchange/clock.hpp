@@ -1,8 +1,8 @@
 // The hosts' clocks put on one time axis. In: matched symmetric collectives, whose members end together. Out: the
 // ClockModel (offset and drift of each host against that of the lowest rank, and what remains) and the instances'
 // times on the corrected clock.
-// Moves: per instance and host beyond its first one 32 bytes to the pair's owner, then 2 × 48 bytes per host pair and
-// iteration to all, then 16 bytes per difference to each host's owner and 24 per host to all. No number depends on
+// Moves: what exchange/end_differences.hpp says, then 2 × 48 bytes per host pair and iteration to all, then 8 bytes per
+// difference to each host's owner and 24 per host to all. No number depends on
 // how many workers share the work.
 #pragma once
 #include <cstdint>
@@ -35,17 +35,6 @@ inline bool moves_times(const ClockModel& clock, std::int32_t host) {
 /// than three residuals become problems.
 void apply_clock(MatchedCollectives& matched, const ClockModel& clock, const Ranks& ranks, const Groups& groups,
                  Problems& problems);
-
-/// One matched collective seen from two hosts: when each host's members ended, each on its own clock.
-struct EndDifference {
-  std::int32_t iteration = -1;
-  std::int32_t host_a = -1, host_b = -1;  // a < b
-  std::int32_t unused = 0;
-  std::int64_t end_a_ns = 0, end_b_ns = 0;  // median over the host's members
-  friend auto operator<=>(const EndDifference&, const EndDifference&) = default;
-};
-/// Of credible symmetric instances, from the lowest host of each to its others.
-std::vector<EndDifference> end_differences(const MatchedCollectives& matched, const Ranks& ranks);
 
 /// x_b − x_a = value, with a weight.
 struct ClockEdge {

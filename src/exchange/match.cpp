@@ -4,6 +4,7 @@
 #include "exchange/split_lists.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/collective_math.hpp"
 #include "exchange/clock.hpp"
@@ -13,25 +14,27 @@
 namespace ccl {
 namespace {
 
-std::int64_t bytes_to_others(std::span<const std::size_t> rows, int me, std::size_t row_bytes) {
-  std::size_t total = 0;
-  for (std::size_t worker = 0; worker < rows.size(); ++worker)
-    if (worker != static_cast<std::size_t>(me)) total += rows[worker];
-  return static_cast<std::int64_t>(total * row_bytes);
+/// Sends parcel i to worker i; what came from the others, none from this worker. bytes: grows by what went to others.
+std::vector<Bytes> exchange_counted(std::vector<Bytes> out, const Comm& comm, std::int64_t& bytes) {
+  const auto me = static_cast<std::size_t>(comm.worker());
+  out[me].clear();
+  for (const Bytes& parcel : out) bytes += static_cast<std::int64_t>(parcel.size());
+  std::vector<Bytes> came = comm.exchange(std::move(out));
+  came[me].clear();
+  return came;
 }
 
-template <class T>
-std::vector<T> exchange_counted(std::vector<std::vector<T>> out, const Comm& comm, std::int64_t& bytes) {
-  std::vector<std::size_t> rows;
-  for (const auto& list : out) rows.push_back(list.size());
-  bytes += bytes_to_others(rows, comm.worker(), sizeof(T));
-  return exchange_rows(comm, std::move(out));
+void tell(std::vector<RecordVerdict>& verdicts, std::uint32_t local, RecordVerdict verdict) {
+  verdict.local = local;
+  verdicts[local] = verdict;
 }
 
-/// What each member of a credible match learns; one list per worker.
-std::vector<std::vector<RecordVerdict>> verdicts_of(const MatchedCollectives& matched, const ClockModel& clock,
-                                                    const Ranks& ranks, int num_workers) {
-  std::vector<std::vector<RecordVerdict>> out(static_cast<std::size_t>(num_workers));
+/// Tells each member of a credible match: this worker's own at once; what the others are told is packed for each, a
+/// verdict once an instance and the numbers of its records behind it.
+std::vector<Bytes> tell_members(const MatchedCollectives& matched, const ClockModel& clock, const Ranks& ranks,
+                                const Comm& comm, std::vector<RecordVerdict>& own) {
+  std::vector<ByteWriter> out(static_cast<std::size_t>(comm.num_workers()));
+  std::vector<std::vector<std::uint32_t>> locals(out.size());  // of one instance
   for (const MatchedInstance& instance : matched.instances) {
     if (!instance.credible) continue;
     const std::span<const MatchedMember> members(matched.members.data() + instance.first_member,
@@ -45,12 +48,21 @@ std::vector<std::vector<RecordVerdict>> verdicts_of(const MatchedCollectives& ma
       if (m.rank.value == instance.last_rank)
         verdict.last_start_ns = host < 0 ? m.start_ns : clock.corrected(host, m.start_ns);
     }
-    for (const MatchedMember& m : members) {
-      verdict.local = m.local;
-      out[static_cast<std::size_t>(m.worker)].push_back(verdict);
+    for (const MatchedMember& m : members)
+      if (m.worker == comm.worker())
+        tell(own, m.local, verdict);
+      else
+        locals[static_cast<std::size_t>(m.worker)].push_back(m.local);
+    for (std::size_t worker = 0; worker < out.size(); ++worker) {
+      if (locals[worker].empty()) continue;
+      out[worker].value(verdict);
+      out[worker].array(locals[worker]);
+      locals[worker].clear();
     }
   }
-  return out;
+  std::vector<Bytes> parcels;
+  for (ByteWriter& parcel : out) parcels.push_back(parcel.take());
+  return parcels;
 }
 
 }  // namespace
@@ -92,14 +104,13 @@ class Owners {
 
 }  // namespace
 
-std::vector<std::vector<CollectiveRecord>> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
-                                                 const SequenceSteps& sequences, int num_workers) {
+std::vector<RecordRefs> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
+                              const SequenceSteps& sequences, int num_workers) {
   Owners owners(groups, sequences, num_workers);
-  std::vector<std::vector<CollectiveRecord>> out(static_cast<std::size_t>(num_workers));
-  if (num_workers == 1) out.front().reserve(records.size());  // lists that double copy themselves to fresh memory
+  std::vector<RecordRefs> out(static_cast<std::size_t>(num_workers));
   for (const CollectiveRecord& record : records)
     if (const int owner = owners.of(record); owner >= 0)
-      out[static_cast<std::size_t>(owner)].push_back(record);
+      out[static_cast<std::size_t>(owner)].push_back(&record);
   return out;
 }
 
@@ -120,8 +131,8 @@ namespace {
 
 /// What this worker is to match.
 struct Owned {
-  RecordRefs refs;  // to its own records, or to those that came
-  std::vector<CollectiveRecord> came;
+  RecordRefs refs;  // to its own records where they are, and to those that came
+  std::vector<Bytes> came;
   SplitWords splits;
 };
 
@@ -129,6 +140,20 @@ struct Owned {
 bool one_has_all(const Ranks& ranks) {
   const auto differs = [](const RankEntry& a, const RankEntry& b) { return a.facts.worker != b.facts.worker; };
   return std::adjacent_find(ranks.entries.begin(), ranks.entries.end(), differs) == ranks.entries.end();
+}
+
+Bytes pack(const RecordRefs& refs) {
+  Bytes parcel(refs.size() * sizeof(CollectiveRecord));
+  for (std::size_t i = 0; i < refs.size(); ++i)
+    std::memcpy(parcel.data() + i * sizeof(CollectiveRecord), refs[i], sizeof(CollectiveRecord));
+  return parcel;
+}
+
+SplitWords exchange_splits(std::vector<SplitWords> out, const Comm& comm, std::int64_t& bytes) {
+  for (std::size_t worker = 0; worker < out.size(); ++worker)
+    if (worker != static_cast<std::size_t>(comm.worker()))
+      bytes += static_cast<std::int64_t>(out[worker].size() * sizeof(out[worker][0]));
+  return exchange_rows(comm, std::move(out));
 }
 
 Owned exchange_records(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
@@ -141,9 +166,17 @@ Owned exchange_records(const std::vector<CollectiveRecord>& records, const Ranks
     return owned;
   }
   const SequenceSteps sequences = agree_on_sequences(records, groups, comm, bytes);
-  owned.splits = exchange_counted(route_splits(splits, records, groups, sequences, comm.num_workers()), comm, bytes);
-  owned.came = exchange_counted(route(records, groups, sequences, comm.num_workers()), comm, bytes);
-  for (const CollectiveRecord& record : owned.came) owned.refs.push_back(&record);
+  owned.splits = exchange_splits(route_splits(splits, records, groups, sequences, comm.num_workers()), comm, bytes);
+  std::vector<RecordRefs> routed = route(records, groups, sequences, comm.num_workers());
+  owned.refs = std::move(routed[static_cast<std::size_t>(comm.worker())]);
+  routed[static_cast<std::size_t>(comm.worker())] = {};
+  std::vector<Bytes> out;
+  for (const RecordRefs& refs : routed) out.push_back(pack(refs));
+  owned.came = exchange_counted(std::move(out), comm, bytes);
+  for (const Bytes& parcel : owned.came) {
+    const auto* const first = reinterpret_cast<const CollectiveRecord*>(parcel.data());
+    for (std::size_t i = 0; i < parcel.size() / sizeof(CollectiveRecord); ++i) owned.refs.push_back(first + i);
+  }
   return owned;
 }
 
@@ -167,12 +200,13 @@ Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, 
 
   matched.verdicts.resize(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) matched.verdicts[i].local = static_cast<std::uint32_t>(i);
-  auto verdicts = verdicts_of(matched.mine, matched.clock, ranks, comm.num_workers());
-  const bool stay = one_has_all(ranks);
-  for (const RecordVerdict& verdict :
-       stay ? std::move(verdicts[static_cast<std::size_t>(comm.worker())])
-            : exchange_counted(std::move(verdicts), comm, matched.bytes_back))
-    matched.verdicts[verdict.local] = verdict;
+  std::vector<Bytes> told = tell_members(matched.mine, matched.clock, ranks, comm, matched.verdicts);
+  if (one_has_all(ranks)) return matched;
+  for (const Bytes& parcel : exchange_counted(std::move(told), comm, matched.bytes_back))
+    for (ByteReader in(parcel); !in.at_end();) {
+      const auto verdict = in.value<RecordVerdict>();
+      for (const std::uint32_t local : in.array<std::uint32_t>()) tell(matched.verdicts, local, verdict);
+    }
   return matched;
 }
 

@@ -1,7 +1,7 @@
 // Collectives matched across ranks. make_records() turns one rank's collectives into records; route() says which
 // worker owns each; assemble() matches what an owner got; all three are pure. match() adds what workers say of steps
 // (exchange/sequence_steps.hpp), the all-to-all of the records, the clock (exchange/clock.hpp) and the verdicts on their
-// way back. Bytes moved: 128 per record out, 32 back.
+// way back. Bytes moved, of what is matched by another worker: 128 per record out; 4 back, 40 per instance.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -24,6 +24,8 @@ std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t 
 std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t local_trace,
                                            std::span<const std::uint32_t> synchronised_ns);
 
+using RecordRefs = std::vector<const CollectiveRecord*>;
+
 struct Matched {
   MatchedCollectives mine;                  // the instances this worker owns
   ClockModel clock;                         // same on all workers
@@ -36,8 +38,8 @@ Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, 
               const Comm& comm, Problems& problems);
 
 /// Owner of a record: by (group, iteration, replica, step), without the step where Seq decides and steps share numbers.
-std::vector<std::vector<CollectiveRecord>> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
-                                                 const SequenceSteps& sequences, int num_workers);
+std::vector<RecordRefs> route(const std::vector<CollectiveRecord>& records, const Groups& groups,
+                              const SequenceSteps& sequences, int num_workers);
 /// Matches the records of the groups an owner holds. Unmatched and inconsistent ones become problems.
 MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& ranks, const Groups& groups,
                             Problems& problems);

@@ -20,8 +20,6 @@ std::int64_t payload_of(const CollectiveRecord& record, std::int64_t n);
 /// What partners must have in common: op, dtype and S; op and dtype where members may differ in S.
 std::uint64_t signature_of(const CollectiveRecord& record);
 
-using RecordRefs = std::vector<const CollectiveRecord*>;
-
 /// Why a collective has no partner, or what is inconsistent in one that has; text in the warning.
 enum class Unmatched : std::uint8_t {
   none, outside_steps, step_only_here, alone, unequal, other_operation, peer_unknown, operation_unknown, takes_no_part,

@@ -16,12 +16,13 @@ inline std::int64_t middle_value(std::vector<std::int64_t> values) {
   return lower + (upper - lower) / 2;
 }
 
-/// Percentile of sorted values by linear interpolation between order statistics, rounded down.
-inline std::int64_t percentile_of_sorted(const std::vector<std::int64_t>& sorted, std::int64_t percent) {
-  const std::int64_t position = static_cast<std::int64_t>(sorted.size() - 1) * percent;  // in hundredths
-  const auto below = static_cast<std::size_t>(position / 100);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  return sorted[below] + (sorted[below + 1] - sorted[below]) * (position % 100) / 100;
+/// Percentile of at least one value by linear interpolation between order statistics, rounded down.
+inline std::int64_t percentile_value(std::vector<std::int64_t> values, std::int64_t percent) {
+  const std::int64_t position = static_cast<std::int64_t>(values.size() - 1) * percent;  // in hundredths
+  const auto at = values.begin() + position / 100;
+  std::nth_element(values.begin(), at, values.end());
+  if (std::next(at) == values.end()) return *at;
+  return *at + (*std::min_element(std::next(at), values.end()) - *at) * (position % 100) / 100;
 }
 
 }  // namespace ccl

@@ -48,9 +48,10 @@ TEST(Robust, MedianOfIntegers) {
 }
 
 TEST(Robust, PercentileInterpolates) {
-  EXPECT_EQ(percentile_of_sorted({0, 100}, 95), 95);
-  EXPECT_EQ(percentile_of_sorted({7}, 95), 7);
-  EXPECT_EQ(percentile_of_sorted({0, 10, 20, 30, 40}, 50), 20);
+  EXPECT_EQ(percentile_value({0, 100}, 95), 95);
+  EXPECT_EQ(percentile_value({7}, 95), 7);
+  EXPECT_EQ(percentile_value({40, 10, 30, 0, 20}, 50), 20);
+  EXPECT_EQ(percentile_value({30, 0, 20, 10}, 95), 28);
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ struct PlantedWorld {
     for (const auto& share : shares(workers)) {
       const auto routed = route(share, groups, sequences, workers);
       for (std::size_t w = 0; w < routed.size(); ++w)
-        owned[w].insert(owned[w].end(), routed[w].begin(), routed[w].end());
+        for (const CollectiveRecord* const record : routed[w]) owned[w].push_back(*record);
     }
     MatchedCollectives all;
     std::mt19937 random(seed);
