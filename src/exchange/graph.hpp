@@ -102,7 +102,8 @@ class GraphGather {
   struct StepPart {
     std::uint32_t step = 0, chain = 0, row = 0;  // of steps_, of chains_, of the trace's steps
   };
-  void add_step(const RankChain& chain, std::size_t step_row, std::vector<GraphOp>& to) const;
+  template <class Put>
+  void add_step(const RankChain& chain, std::size_t step_row, Put put) const;
   void add_record(std::size_t record, GraphOp& op) const;
 
   std::vector<RankChain> chains_;

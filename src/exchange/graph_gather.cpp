@@ -1,5 +1,6 @@
 // The way of the chains to the owners of the steps.
 #include <algorithm>
+#include <span>
 
 #include "core/collective_math.hpp"
 #include "exchange/clock.hpp"
@@ -29,6 +30,29 @@ std::vector<std::uint64_t> instances_of(const Matched& matched, std::size_t reco
   std::vector<std::uint64_t> by_record(records_count, 0);
   for (const Told& told : exchange_rows(comm, std::move(out))) by_record[told.local] = told.instance;
   return by_record;
+}
+
+/// One list of what is here and what came, each by rank: the graph is linked in this order, so that nothing is moved again.
+std::vector<GraphOp> by_rank(std::vector<GraphOp> mine, std::vector<Bytes> parcels) {
+  std::vector<std::span<const GraphOp>> rest{mine};
+  for (const Bytes& parcel : parcels)
+    rest.emplace_back(reinterpret_cast<const GraphOp*>(parcel.data()), parcel.size() / sizeof(GraphOp));
+  std::erase_if(rest, [](const auto& ops) { return ops.empty(); });
+  if (rest.size() == 1 && !mine.empty()) return mine;
+  std::size_t count = 0;
+  for (const auto& ops : rest) count += ops.size();
+  std::vector<GraphOp> all;
+  all.reserve(count);
+  while (!rest.empty()) {
+    const auto next = std::min_element(rest.begin(), rest.end(), [](const auto& a, const auto& b) {
+      return a.front().rank_row < b.front().rank_row;
+    });
+    const auto end = std::find_if(next->begin(), next->end(), [&](const GraphOp& op) { return op.rank_row != next->front().rank_row; });
+    all.insert(all.end(), next->begin(), end);
+    *next = {end, next->end()};
+    if (next->empty()) rest.erase(next);
+  }
+  return all;
 }
 
 }  // namespace
@@ -65,7 +89,8 @@ std::size_t GraphGather::rounds_count() const {
   return (steps_.size() + workers - 1) / workers;
 }
 
-void GraphGather::add_step(const RankChain& chain, std::size_t step_row, std::vector<GraphOp>& to) const {
+template <class Put>
+void GraphGather::add_step(const RankChain& chain, std::size_t step_row, Put put) const {
   const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(chain.rank_row)];
   const bool moved = moves_times(matched_.clock, entry.host_index);
   const auto corrected = [&](std::int64_t t_ns) {
@@ -73,7 +98,7 @@ void GraphGather::add_step(const RankChain& chain, std::size_t step_row, std::ve
   };
   std::int32_t order = 0;
   chain.chain.for_each(step_row, [&](const ChainOp& from) {
-    GraphOp& op = to.emplace_back();
+    GraphOp op;
     op.order = order++;
     op.start_ns = corrected(from.start_ns);
     op.end_ns = corrected(from.start_ns + from.dur_ns);
@@ -85,6 +110,7 @@ void GraphGather::add_step(const RankChain& chain, std::size_t step_row, std::ve
     op.kind = from.kind;
     op.device_row = from.device_row;
     if (from.record >= 0) add_record(chain.first_record + static_cast<std::size_t>(from.record), op);
+    put(op);
   });
 }
 
@@ -101,19 +127,28 @@ void GraphGather::add_record(std::size_t at, GraphOp& op) const {
 std::pair<StepKey, std::vector<GraphOp>> GraphGather::step_of(std::size_t round) {
   const auto workers = static_cast<std::size_t>(comm_.num_workers()), own = static_cast<std::size_t>(comm_.worker());
   const std::size_t first = round * workers, last = std::min(first + workers, steps_.size());
-  std::vector<std::vector<GraphOp>> out(workers);
+  std::vector<GraphOp> mine;
+  std::vector<Bytes> out(workers);  // of others
   for (std::size_t place = first; place < last; ++place) {
     const auto [from, to] = std::equal_range(parts_.begin(), parts_.end(), StepPart{static_cast<std::uint32_t>(place)},
                                              [](const StepPart& a, const StepPart& b) { return a.step < b.step; });
     std::size_t count = 0;
     for (auto part = from; part != to; ++part) count += chains_[part->chain].chain.events_count(part->row);
-    out[place - first].reserve(count);
-    for (auto part = from; part != to; ++part) add_step(chains_[part->chain], part->row, out[place - first]);
+    Bytes& parcel = out[place - first];
+    if (place - first == own) mine.reserve(count);
+    else parcel.reserve(count * sizeof(GraphOp));
+    for (auto part = from; part != to; ++part) {
+      const RankChain& chain = chains_[part->chain];
+      if (place - first == own) add_step(chain, part->row, [&](const GraphOp& op) { mine.push_back(op); });
+      else add_step(chain, part->row, [&](const GraphOp& op) {
+          const auto* at = reinterpret_cast<const std::byte*>(&op);
+          parcel.insert(parcel.end(), at, at + sizeof op);
+        });
+    }
   }
-  for (std::size_t worker = 0; worker < workers; ++worker)
-    if (worker != own) bytes_sent_ += static_cast<std::int64_t>(out[worker].size() * sizeof(GraphOp));
-  std::vector<GraphOp> mine = exchange_rows(comm_, std::move(out));
-  return {first + own < last ? steps_[first + own] : StepKey{}, std::move(mine)};
+  for (const Bytes& parcel : out) bytes_sent_ += static_cast<std::int64_t>(parcel.size());
+  std::vector<GraphOp> ops = workers == 1 ? std::move(mine) : by_rank(std::move(mine), comm_.exchange(std::move(out)));
+  return {first + own < last ? steps_[first + own] : StepKey{}, std::move(ops)};
 }
 
 }  // namespace ccl

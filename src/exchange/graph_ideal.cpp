@@ -1,6 +1,7 @@
 #include "exchange/graph_ideal.hpp"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace {
 
 enum class Middle : std::uint8_t { lower_median, median, mean };
 
-std::int64_t middle_of(std::vector<std::int64_t>& values, Middle middle) {
+std::int64_t middle_of(std::span<std::int64_t> values, Middle middle) {
   const std::size_t n = values.size();
   if (middle == Middle::mean) {
     std::int64_t sum = 0;
@@ -91,17 +92,15 @@ void set_by_class(const std::vector<std::int32_t>& classes, Middle middle, Measu
       ++first[static_cast<std::size_t>(c) + 1];
     }
   for (std::size_t c = 1; c < first.size(); ++c) first[c] += first[c - 1];
-  std::vector<std::uint32_t> members(first.back()), at(first);
-  for (std::size_t i = 0; i < classes.size(); ++i)
-    if (classes[i] >= 0) members[at[static_cast<std::size_t>(classes[i])]++] = static_cast<std::uint32_t>(i);
-  std::vector<std::int64_t> values;
-  for (std::size_t c = 0; c + 1 < first.size(); ++c) {
-    values.clear();
-    for (std::uint32_t m = first[c]; m < first[c + 1]; ++m) values.push_back(measured(members[m]));
-    if (values.empty()) continue;
-    const std::int64_t ideal_ns = middle_of(values, middle);
-    for (std::uint32_t m = first[c]; m < first[c + 1]; ++m) set(members[m], ideal_ns);
-  }
+  // Values and results in the order of the operations: class by class each would be a line of memory of its own.
+  std::vector<std::int64_t> values(first.back()), ideal_ns(first.size() - 1);
+  std::vector<std::uint32_t> at(first);
+  for (std::uint32_t i = 0; i < classes.size(); ++i)
+    if (classes[i] >= 0) values[at[static_cast<std::size_t>(classes[i])]++] = measured(i);
+  for (std::size_t c = 0; c < ideal_ns.size(); ++c)
+    if (first[c] < first[c + 1]) ideal_ns[c] = middle_of(std::span(values).subspan(first[c], first[c + 1] - first[c]), middle);
+  for (std::uint32_t i = 0; i < classes.size(); ++i)
+    if (classes[i] >= 0) set(i, ideal_ns[static_cast<std::size_t>(classes[i])]);
 }
 
 /// The CPU of a rank at one of its launches.

@@ -30,6 +30,7 @@ ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const Gra
   std::size_t count = 0;
   for (std::uint32_t i = 0; i < graph.size(); ++i) count += head[i] == i ? 1 : 0;
   out.ops.reserve(count);
+  out.times.reserve(count);
   out.first_pred.reserve(count + 1);
   out.first_pred.push_back(0);
   out.preds.reserve(graph.preds.size());
@@ -40,10 +41,11 @@ ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const Gra
       place[i] = static_cast<std::uint32_t>(out.ops.size());
       out.ops.push_back({.rank_row = op.rank_row, .rank = op.rank, .match = graph.match[i], .op = op.op,
                          .dimension = op.dimension, .with_others = is_with_others(op), .transfer_known = unseen_ns[i] != 0});
+      out.times.emplace_back();
       for (const std::uint32_t pred : graph.preds_of(i)) out.preds.push_back(place[head[pred]]);
       out.first_pred.push_back(static_cast<std::uint32_t>(out.preds.size()));
     }
-    ShortOp& into = out.ops[place[head[i]]];
+    ShortTimes& into = out.times[place[head[i]]];
     into.measured_gap_ns += measured.gap_ns[i];
     into.ideal_gap_ns += ideal.gap_ns[i];
     into.measured_run_ns += measured.run_ns[i];
@@ -54,6 +56,40 @@ ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const Gra
   out.members.reserve(graph.members.size());
   for (const std::uint32_t member : graph.members) out.members.push_back(place[member]);
   return out;
+}
+
+CaseReplays::CaseReplays(const ShortGraph& graph)
+    : graph_(graph),
+      bits_(graph.ops.size()),
+      place_(graph.ops.size()),
+      pred_place_(graph.preds.size()),
+      end_ns_(deal_places()),
+      last_ns_(graph.first_member.size() - 1) {}
+
+std::size_t CaseReplays::deal_places() {
+  std::vector<std::uint32_t> waiting(graph_.ops.size(), 0), missing(graph_.first_member.size() - 1), free;
+  for (const std::uint32_t pred : graph_.preds) ++waiting[pred];
+  for (std::size_t m = 0; m < missing.size(); ++m) missing[m] = static_cast<std::uint32_t>(graph_.members_of(m).size());
+  std::uint32_t places_count = 0;
+  const auto give_back_unless_waited_for = [&](std::uint32_t op) {
+    if (waiting[op] == 0) free.push_back(place_[op]);
+  };
+  for (std::uint32_t i = 0; i < graph_.ops.size(); ++i) {
+    // Its own before those of what it waits for are free: while its begin is worked out they are read.
+    if (free.empty()) free.push_back(places_count++);
+    place_[i] = free.back();
+    free.pop_back();
+    for (std::uint32_t p = graph_.first_pred[i]; p < graph_.first_pred[i + 1]; ++p) {
+      pred_place_[p] = place_[graph_.preds[p]];
+      --waiting[graph_.preds[p]];
+      give_back_unless_waited_for(graph_.preds[p]);
+    }
+    const std::int32_t match = graph_.ops[i].match;
+    if (match < 0) give_back_unless_waited_for(i);
+    else if (--missing[static_cast<std::size_t>(match)] == 0)
+      for (const std::uint32_t member : graph_.members_of(static_cast<std::size_t>(match))) give_back_unless_waited_for(member);
+  }
+  return places_count;
 }
 
 void CaseReplays::run() {
@@ -76,32 +112,33 @@ void CaseReplays::run() {
     for (std::size_t lane = 0; lane < ns.size(); ++lane) ns[lane] += more[lane];
   };
   const auto run_of = [&](std::size_t i) {
-    const ShortOp& op = graph_.ops[i];
-    return mix(bits_[i].run, op.measured_run_ns, change_ == ShortChange::ideal ? op.ideal_run_ns : op.hidden_run_ns,
-               op.ideal_run_ns);
+    const ShortTimes& times = graph_.times[i];
+    return mix(bits_[i].run, times.measured_run_ns, change_ == ShortChange::ideal ? times.ideal_run_ns : times.hidden_run_ns,
+               times.ideal_run_ns);
   };
   for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-    const ShortOp& op = graph_.ops[i];
-    const auto preds = graph_.preds_of(i);
-    Lanes& at_ns = end_ns_[i];
+    const ShortTimes& times = graph_.times[i];
+    const std::span preds = std::span(pred_place_).subspan(graph_.first_pred[i], graph_.first_pred[i + 1] - graph_.first_pred[i]);
+    Lanes& at_ns = end_ns_[place_[i]];
     at_ns = preds.empty() ? none : end_ns_[preds[0]];
     for (std::size_t p = 1; p < preds.size(); ++p) later(at_ns, end_ns_[preds[p]]);
-    plus(at_ns, mix(bits_[i].gap, op.measured_gap_ns, op.ideal_gap_ns, op.ideal_gap_ns));
-    if (op.match < 0) {
+    plus(at_ns, mix(bits_[i].gap, times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns));
+    const std::int32_t of_match = graph_.ops[i].match;
+    if (of_match < 0) {
       plus(at_ns, run_of(i));
       later(length_ns, at_ns);
       continue;
     }
-    LastStart& match = last_ns_[static_cast<std::size_t>(op.match)];
+    LastStart& match = last_ns_[static_cast<std::size_t>(of_match)];
     if (match.started == 0) match.last_ns = at_ns;
     else later(match.last_ns, at_ns);
-    const auto members = graph_.members_of(static_cast<std::size_t>(op.match));
+    const auto members = graph_.members_of(static_cast<std::size_t>(of_match));
     if (++match.started < members.size()) continue;
     for (const std::uint32_t member : members) {
       Lanes end_ns = match.last_ns;
       plus(end_ns, run_of(member));
-      later(end_ns_[member], end_ns);
-      later(length_ns, end_ns_[member]);
+      later(end_ns_[place_[member]], end_ns);
+      later(length_ns, end_ns_[place_[member]]);
     }
   }
   for (std::size_t c = 0; c < waiting_; ++c) lengths_.push_back({length_ns[c], length_ns[cases_at_once + c]});

@@ -13,8 +13,6 @@ namespace ccl {
 
 /// Stands for itself and those joined to it: all of its rank, and communication with others alone.
 struct ShortOp {
-  std::int64_t measured_gap_ns = 0, ideal_gap_ns = 0;
-  std::int64_t measured_run_ns = 0, ideal_run_ns = 0, hidden_run_ns = 0;  // hidden: transfers take no time
   std::int32_t rank_row = -1;
   RankId rank;
   std::int32_t match = -1;
@@ -24,8 +22,14 @@ struct ShortOp {
   bool transfer_known = false;  // of it
 };
 
+struct ShortTimes {
+  std::int64_t measured_gap_ns = 0, ideal_gap_ns = 0;
+  std::int64_t measured_run_ns = 0, ideal_run_ns = 0, hidden_run_ns = 0;  // hidden: transfers take no time
+};
+
 struct ShortGraph {
   std::vector<ShortOp> ops;  // so that all that one waits for comes before it
+  std::vector<ShortTimes> times;  // by operation; apart, since cases are told by the one and replayed by the other
   std::vector<std::uint32_t> first_pred, preds;
   std::vector<std::uint32_t> first_member, members;  // of a match
   std::span<const std::uint32_t> preds_of(std::size_t i) const {
@@ -53,11 +57,11 @@ struct CaseLengths {
   std::int64_t only_ns = 0;   // ideal, but measured what is changed
 };
 
-/// A step replayed by many cases, four of them in one pass: each pass reads the whole graph.
+/// A step replayed by many cases, four of them in one pass: each pass reads the whole graph, but an end is kept only until
+/// the last that waits for it has begun, so that those of a large step stay in the cache.
 class CaseReplays {
  public:
-  explicit CaseReplays(const ShortGraph& graph)
-      : graph_(graph), bits_(graph.ops.size()), end_ns_(graph.ops.size()), last_ns_(graph.first_member.size() - 1) {}
+  explicit CaseReplays(const ShortGraph& graph);
   /// wanted(op, run): whether its time (run) or its gap is changed. Returns the number of the case.
   template <class Wanted>
   std::size_t add(ShortChange change, Wanted wanted) {
@@ -83,10 +87,13 @@ class CaseReplays {
     std::uint32_t started = 0;
   };
   void run();
+  /// Where ends are kept: takes a place for each operation and gives it back. Returns how many places there are.
+  std::size_t deal_places();
 
   const ShortGraph& graph_;
   std::vector<CaseBits> bits_;    // by operation, of the cases that wait
-  std::vector<Lanes> end_ns_;     // by operation; of a match that is not complete: its start
+  std::vector<std::uint32_t> place_, pred_place_;  // by operation, and for each of ShortGraph::preds
+  std::vector<Lanes> end_ns_;     // by place; of a match that is not complete: its start
   std::vector<LastStart> last_ns_;  // by match
   ShortChange change_ = ShortChange::ideal;
   std::size_t waiting_ = 0;

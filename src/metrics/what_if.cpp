@@ -277,11 +277,13 @@ struct WhatIf {
   /// All ranks of the step, the slowest first.
   static std::vector<SlowRank> by_excess(const ShortGraph& step, std::size_t ranks_count) {
     std::vector<SlowRank> ranks(ranks_count);
-    for (const ShortOp& op : step.ops) {
+    for (std::size_t i = 0; i < step.ops.size(); ++i) {
+      const ShortOp& op = step.ops[i];
+      const ShortTimes& times = step.times[i];
       SlowRank& rank = ranks[static_cast<std::size_t>(op.rank_row)];
       rank.rank_row = op.rank_row, rank.rank = op.rank;
-      rank.excess_ns += op.measured_gap_ns - op.ideal_gap_ns;
-      if (!op.with_others) rank.excess_ns += op.measured_run_ns - op.ideal_run_ns;
+      rank.excess_ns += times.measured_gap_ns - times.ideal_gap_ns;
+      if (!op.with_others) rank.excess_ns += times.measured_run_ns - times.ideal_run_ns;
     }
     std::erase_if(ranks, [](const SlowRank& rank) { return rank.rank_row < 0; });
     std::stable_sort(ranks.begin(), ranks.end(),
