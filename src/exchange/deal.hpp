@@ -2,6 +2,7 @@
 // largest, each sorted. A sample sort: splitters from a regular sample of every worker, one all-to-all.
 #pragma once
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "comm/comm.hpp"
@@ -30,16 +31,29 @@ std::vector<T> deal(std::vector<T> rows, const Comm& comm, Less less) {
   ByteWriter told;
   told.array(splitters);
   splitters = ByteReader(comm.broadcast(told.take())).array<T>();
-  std::vector<std::vector<T>> out(workers);
+  const auto me = static_cast<std::size_t>(comm.worker());
+  std::vector<std::span<const T>> slices;
+  std::vector<Bytes> out;
   auto from = rows.begin();
-  for (std::size_t w = 0; w + 1 < workers; ++w) {
-    const auto to = splitters.empty() ? rows.end() : std::lower_bound(from, rows.end(), splitters[w], less);
-    out[w].assign(from, to);
+  for (std::size_t w = 0; w < workers; ++w) {
+    const bool last = w + 1 == workers || splitters.empty();
+    const auto to = last ? rows.end() : std::lower_bound(from, rows.end(), splitters[w], less);
+    slices.emplace_back(from, to);
+    const auto bytes = std::as_bytes(slices.back());
+    out.emplace_back(bytes.begin(), w == me ? bytes.begin() : bytes.end());
     from = to;
   }
-  out[workers - 1].assign(from, rows.end());
-  std::vector<T> mine = exchange_rows(comm, std::move(out));
-  sort_rows(mine, less);
+  const std::vector<Bytes> came = comm.exchange(std::move(out));
+  std::vector<T> mine;
+  std::size_t count = slices[me].size();
+  for (const Bytes& part : came) count += part.size() / sizeof(T);
+  mine.reserve(count);
+  for (std::size_t w = 0; w < workers; ++w) {
+    const std::span slice = w == me ? slices[me] : std::span(reinterpret_cast<const T*>(came[w].data()), came[w].size() / sizeof(T));
+    mine.insert(mine.end(), slice.begin(), slice.end());
+  }
+  rows = {};
+  sort_runs(mine, less);
   return mine;
 }
 

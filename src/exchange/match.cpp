@@ -24,13 +24,16 @@ std::vector<Bytes> exchange_counted(std::vector<Bytes> out, const Comm& comm, st
   return came;
 }
 
+/// On a record's number on its way: the number of another record with the same verdict follows.
+constexpr std::uint32_t more_records = std::uint32_t{1} << 31;
+
 void tell(std::vector<RecordVerdict>& verdicts, std::uint32_t local, RecordVerdict verdict) {
   verdict.local = local;
   verdicts[local] = verdict;
 }
 
 /// Tells each member of a credible match: this worker's own at once; what the others are told is packed for each, a
-/// verdict once an instance and the numbers of its records behind it.
+/// verdict once an instance.
 std::vector<Bytes> tell_members(const MatchedCollectives& matched, const ClockModel& clock, const Ranks& ranks,
                                 const Comm& comm, std::vector<RecordVerdict>& own) {
   std::vector<ByteWriter> out(static_cast<std::size_t>(comm.num_workers()));
@@ -54,9 +57,14 @@ std::vector<Bytes> tell_members(const MatchedCollectives& matched, const ClockMo
       else
         locals[static_cast<std::size_t>(m.worker)].push_back(m.local);
     for (std::size_t worker = 0; worker < out.size(); ++worker) {
-      if (locals[worker].empty()) continue;
-      out[worker].value(verdict);
-      out[worker].array(locals[worker]);
+      const std::vector<std::uint32_t>& of_worker = locals[worker];
+      for (std::size_t i = 0; i < of_worker.size(); ++i) {
+        verdict.local = of_worker[i] | (i + 1 < of_worker.size() ? more_records : 0);
+        if (i == 0)
+          out[worker].value(verdict);
+        else
+          out[worker].value(verdict.local);
+      }
       locals[worker].clear();
     }
   }
@@ -132,7 +140,7 @@ namespace {
 /// What this worker is to match.
 struct Owned {
   RecordRefs refs;  // to its own records where they are, and to those that came
-  std::vector<Bytes> came;
+  std::vector<std::vector<Bytes>> came;  // by worker
   SplitWords splits;
 };
 
@@ -142,7 +150,10 @@ bool one_has_all(const Ranks& ranks) {
   return std::adjacent_find(ranks.entries.begin(), ranks.entries.end(), differs) == ranks.entries.end();
 }
 
-Bytes pack(const RecordRefs& refs) {
+/// Records travel some at a time: what is packed for others stays small.
+constexpr std::size_t records_a_round = std::size_t{1} << 14;
+
+Bytes pack(std::span<const CollectiveRecord* const> refs) {
   Bytes parcel(refs.size() * sizeof(CollectiveRecord));
   for (std::size_t i = 0; i < refs.size(); ++i)
     std::memcpy(parcel.data() + i * sizeof(CollectiveRecord), refs[i], sizeof(CollectiveRecord));
@@ -170,13 +181,24 @@ Owned exchange_records(const std::vector<CollectiveRecord>& records, const Ranks
   std::vector<RecordRefs> routed = route(records, groups, sequences, comm.num_workers());
   owned.refs = std::move(routed[static_cast<std::size_t>(comm.worker())]);
   routed[static_cast<std::size_t>(comm.worker())] = {};
-  std::vector<Bytes> out;
-  for (const RecordRefs& refs : routed) out.push_back(pack(refs));
-  owned.came = exchange_counted(std::move(out), comm, bytes);
-  for (const Bytes& parcel : owned.came) {
-    const auto* const first = reinterpret_cast<const CollectiveRecord*>(parcel.data());
-    for (std::size_t i = 0; i < parcel.size() / sizeof(CollectiveRecord); ++i) owned.refs.push_back(first + i);
+  std::size_t count = 0;
+  for (const RecordRefs& refs : routed) count += refs.size();
+  owned.came.resize(routed.size());
+  const auto rounds = static_cast<std::size_t>(comm.max(static_cast<std::int64_t>(count / records_a_round + 1)));
+  for (std::size_t round = 0; round < rounds; ++round) {
+    std::vector<Bytes> out;
+    for (const RecordRefs& refs : routed) {
+      const std::size_t first = refs.size() * round / rounds, end = refs.size() * (round + 1) / rounds;
+      out.push_back(pack(std::span(refs).subspan(first, end - first)));
+    }
+    std::vector<Bytes> came = exchange_counted(std::move(out), comm, bytes);
+    for (std::size_t worker = 0; worker < came.size(); ++worker) owned.came[worker].push_back(std::move(came[worker]));
   }
+  for (const std::vector<Bytes>& parcels : owned.came)  // in the order in which their worker has them
+    for (const Bytes& parcel : parcels) {
+      const auto* const first = reinterpret_cast<const CollectiveRecord*>(parcel.data());
+      for (std::size_t i = 0; i < parcel.size() / sizeof(CollectiveRecord); ++i) owned.refs.push_back(first + i);
+    }
   return owned;
 }
 
@@ -205,7 +227,10 @@ Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, 
   for (const Bytes& parcel : exchange_counted(std::move(told), comm, matched.bytes_back))
     for (ByteReader in(parcel); !in.at_end();) {
       const auto verdict = in.value<RecordVerdict>();
-      for (const std::uint32_t local : in.array<std::uint32_t>()) tell(matched.verdicts, local, verdict);
+      std::uint32_t local = verdict.local;
+      for (; (local & more_records) != 0; local = in.value<std::uint32_t>())
+        tell(matched.verdicts, local & ~more_records, verdict);
+      tell(matched.verdicts, local, verdict);
     }
   return matched;
 }

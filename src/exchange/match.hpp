@@ -1,7 +1,7 @@
 // Collectives matched across ranks. make_records() turns one rank's collectives into records; route() says which
 // worker owns each; assemble() matches what an owner got; all three are pure. match() adds what workers say of steps
 // (exchange/sequence_steps.hpp), the all-to-all of the records, the clock (exchange/clock.hpp) and the verdicts on their
-// way back. Bytes moved, of what is matched by another worker: 128 per record out; 4 back, 40 per instance.
+// way back. Bytes moved, of what is matched elsewhere: 128 per record out; 32 back, 4 for others of an instance.
 #pragma once
 #include <cstdint>
 #include <span>

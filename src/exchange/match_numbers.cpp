@@ -35,7 +35,8 @@ void fill_symmetric(MatchedInstance& instance, std::span<MatchedMember> members)
   instance.tie = instance.delay_ns == 0;
 }
 
-void fill_sizes(MatchedInstance& instance, std::span<MatchedMember> members, const RecordRefs& records) {
+void fill_sizes(MatchedInstance& instance, std::span<MatchedMember> members,
+                std::span<const CollectiveRecord* const> records) {
   const bool all_to_all = is_all_to_all(instance.op);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const CollectiveRecord& record = *records[i];
@@ -53,17 +54,18 @@ class LinkClasses {
  public:
   explicit LinkClasses(const Ranks& ranks) : ranks_(ranks) {}
   LinkClass of(const MatchedInstance& instance, const Group* group, std::span<const MatchedMember> members) {
-    std::vector<std::int32_t> seen;
-    for (const MatchedMember& m : members) seen.push_back(m.rank.value);
+    const bool same_ranks = std::equal(members.begin(), members.end(), last_seen_.begin(), last_seen_.end(),
+                                       [](const MatchedMember& m, std::int32_t rank) { return m.rank.value == rank; });
     // A missing member on another host would make the link inter: only a full list says intra.
     const bool whole = is_point_to_point(instance.op) || group == nullptr || !group->members_complete;
-    if (seen == last_seen_ && instance.iteration == iteration_ && instance.replica == replica_ && whole == whole_ &&
+    if (same_ranks && instance.iteration == iteration_ && instance.replica == replica_ && whole == whole_ &&
         group == group_)
       return last_;
-    last_ = ranks_.link_class(instance.iteration, instance.replica, seen);
-    if (last_ != LinkClass::inter && !whole && seen.size() < group->members.size())
+    last_seen_.clear();
+    for (const MatchedMember& m : members) last_seen_.push_back(m.rank.value);
+    last_ = ranks_.link_class(instance.iteration, instance.replica, last_seen_);
+    if (last_ != LinkClass::inter && !whole && last_seen_.size() < group->members.size())
       last_ = ranks_.link_class(instance.iteration, instance.replica, group->members);
-    last_seen_ = std::move(seen);
     iteration_ = instance.iteration;
     replica_ = instance.replica;
     whole_ = whole;
@@ -121,8 +123,8 @@ void Drafts::add(const RecordRefs& members_of_one, MatchRule rule, CollectiveOp 
   instances.push_back(instance);
 }
 
-void check_exchange(const MatchedInstance& instance, const RecordRefs& records, const Group* group,
-                    const SplitIndex& splits, MatchCounts& counts) {
+void check_exchange(const MatchedInstance& instance, std::span<const CollectiveRecord* const> records,
+                    const Group* group, const SplitIndex& splits, MatchCounts& counts) {
   if (group != nullptr && group->members_complete && !splits.empty())
     if (const auto worst = find_dispute(records, group->members, splits))
       return counts.dispute(instance, Unmatched::pair_disagrees, worst->difference(), worst->text());
@@ -150,8 +152,8 @@ MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const
   matched.members.reserve(drafts.members.size());
   LinkClasses links(ranks);
   for (MatchedInstance& instance : matched.instances) {
-    const auto from = drafts.members.begin() + instance.first_member;
-    const RecordRefs records(from, from + instance.members_seen);
+    const std::span<const CollectiveRecord* const> records(drafts.members.data() + instance.first_member,
+                                                           static_cast<std::size_t>(instance.members_seen));
     instance.first_member = static_cast<std::uint32_t>(matched.members.size());
     for (const CollectiveRecord* r : records) {
       MatchedMember& member = matched.members.emplace_back();

@@ -98,8 +98,8 @@ void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, M
 MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups,
                                  const SplitIndex& splits, MatchCounts& counts);
 /// Whether the members of an all-to-all agree on what each sends each; else that is counted. group: null if unknown.
-void check_exchange(const MatchedInstance& instance, const RecordRefs& records, const Group* group,
-                    const SplitIndex& splits, MatchCounts& counts);
+void check_exchange(const MatchedInstance& instance, std::span<const CollectiveRecord* const> records,
+                    const Group* group, const SplitIndex& splits, MatchCounts& counts);
 
 /// Deviation of the ends of every instance from the median end difference of its members in that group and step,
 /// in ns; −1 for what is not symmetric.

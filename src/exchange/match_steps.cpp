@@ -185,12 +185,14 @@ void match_pairs(const std::vector<StepMember>& members, const Group& group, Dra
 void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, MatchCounts& counts) {
   std::map<std::pair<std::int64_t, std::int32_t>, RecordRefs> instances;  // (Seq, ordinal among equal Seq)
   for (const StepMember& member : members) {
+    const auto not_behind = [](const CollectiveRecord* a, const CollectiveRecord* b) { return a->sequence >= b->sequence; };
+    const bool each_once = std::adjacent_find(member.records.begin(), member.records.end(), not_behind) == member.records.end();
     std::map<std::int64_t, std::int32_t> seen;
     auto at = instances.begin();
     for (const CollectiveRecord* r : member.records) {
       if (is_point_to_point(r->op)) continue;  // numbered per pair of ranks, not per group
       // Numbers ascend, mostly: each place is found beside the one before.
-      const std::int32_t ordinal = seen.try_emplace(seen.end(), r->sequence, 0)->second++;
+      const std::int32_t ordinal = each_once ? 0 : seen.try_emplace(seen.end(), r->sequence, 0)->second++;
       at = instances.try_emplace(at, {r->sequence, ordinal});
       (at++)->second.push_back(r);
     }

@@ -107,6 +107,7 @@ std::vector<ColumnSpec<DealtMember>> member_columns() {
 /// My instances in row order, with their numbers; the slices of all workers follow each other.
 std::vector<D> deal_instances(const MatchedCollectives& mine, const Groups& groups, const Comm& comm) {
   std::vector<D> rows;
+  rows.reserve(mine.instances.size());
   for (std::size_t i = 0; i < mine.instances.size(); ++i) {
     const MatchedInstance& instance = mine.instances[i];
     D row{.instance = instance,
@@ -136,6 +137,7 @@ std::vector<DealtMember> deal_members(const MatchedCollectives& mine, const std:
   std::vector<std::vector<Numbered>> back(static_cast<std::size_t>(comm.num_workers()));
   for (const D& row : dealt) back[static_cast<std::size_t>(row.owner)].push_back({row.number, row.local});
   std::vector<DealtMember> rows;
+  rows.reserve(mine.members.size());
   for (const Numbered& numbered : exchange_rows(comm, std::move(back))) {
     const MatchedInstance& instance = mine.instances[numbered.local];
     for (std::size_t i = 0; i < static_cast<std::size_t>(instance.members_seen); ++i) {

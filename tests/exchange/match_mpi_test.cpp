@@ -107,6 +107,35 @@ TEST(MatchOverWorkers, InstancesClockAndVerdictsAreThoseOfOneWorker) {
     EXPECT_NE(matched.verdicts[i].last_start_ns, absent_ns);
   }
   EXPECT_EQ(matched.bytes_out > 0, world().num_workers() > 1);
+  EXPECT_LE(world().sum(matched.bytes_back), 32 * world().sum(static_cast<std::int64_t>(records.size())));
+}
+
+TEST(MatchOverWorkers, RecordsThatTravelInSeveralRoundsAllArrive) {
+  constexpr std::int64_t steps = 20, in_step = 1000;
+  constexpr std::size_t all = steps * in_step;
+  std::vector<std::int64_t> numbers(steps);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  PlantedWorld planted({0, 0, 0, 0, 0, 0}, numbers);
+  const GroupId group = planted.add_group("all ranks", ranks_up_to(6));
+  for (std::int64_t i = 0; i < steps * in_step; ++i) {
+    std::vector<std::int64_t> starts(6, i * ms);
+    starts[static_cast<std::size_t>(i % 6)] += 1000 + i;
+    planted.collective(group, starts, i * ms + 500'000, CollectiveOp::all_reduce, 1024, i / in_step);
+  }
+  planted.deal_ranks(world().num_workers());
+  const std::vector<CollectiveRecord> records =
+      planted.shares(world().num_workers())[static_cast<std::size_t>(world().worker())];
+  Problems problems;
+  const Matched matched = match(records, planted.ranks, planted.groups, world(), problems);
+  EXPECT_EQ(collect(matched.mine).instances.size(), all);
+  EXPECT_TRUE(problems.rows().empty());
+  std::size_t wrong = 0;
+  for (std::size_t r = 0; r < records.size(); ++r) {
+    const std::int64_t i = records[r].start_ns / ms;  // the collective's number
+    const RecordVerdict& verdict = matched.verdicts[r];
+    wrong += verdict.last_rank != i % 6 || verdict.lag_ns != 1000 + i || verdict.local != r ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 0U);
 }
 
 TEST(Deal, RowsEndInOneOrderOverTheWorkers) {
