@@ -17,6 +17,7 @@
 #include "parse/nsys_survey.hpp"
 #include "parse/own_files.hpp"
 #include "parse/trace_reader.hpp"
+#include "shared_file.hpp"
 #include "trace_use.hpp"
 
 namespace ccl {
@@ -64,19 +65,6 @@ void join_records(std::vector<std::vector<CollectiveRecord>> by_trace, LocalResu
     records = std::vector<CollectiveRecord>();  // braces alone would keep its memory
   }
 }
-
-/// Parts of a Kineto trace between the workers that read it.
-class PartsOfWorkers final : public PartExchange {
- public:
-  explicit PartsOfWorkers(const Comm& comm) : comm_(comm) {}
-  void start(const TraceFile& file) { file_ = &file; }
-  void give(Bytes parcel) override { comm_.send(file_->owner, parcel); }
-  Bytes take(int number) override { return comm_.receive(file_->readers[static_cast<std::size_t>(number)]); }
-
- private:
-  const Comm& comm_;
-  const TraceFile* file_ = nullptr;
-};
 
 /// Readers by format, made when the first file of their format comes.
 class Readers {
@@ -158,14 +146,22 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   const ExecutionTraces execution_traces(input, options);
   std::optional<Readers> readers(std::in_place);
   options.communicators = &communicators;
-  PartsOfWorkers parts(comm);
   for (const OwnFile& own : own_files(input, comm.worker())) {
     const std::int32_t number = own.number;  // Clang 14 captures no structured bindings
     options.part = own.part;
     const bool speaks = options.part.number == 0;  // for the file as a whole
     const TraceFile& file = input.files[static_cast<std::size_t>(number)];
-    options.parts = file.format == TraceFormat::kineto ? &parts : nullptr;
-    parts.start(file);
+    const auto began = std::chrono::steady_clock::now();
+    const auto took = [&] {
+      timings.files.push_back({number, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()});
+    };
+    SharedFile shared(file, own.part, comm);
+    if (shared.has_lent()) {
+      took();
+      continue;
+    }
+    options.parts = file.format == TraceFormat::kineto ? &shared : nullptr;
+    options.lent = shared.lent();
     if (progress.stop_requested()) {
       local.ended_early = true;
       pass_over_part(options);
@@ -187,19 +183,18 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
       if (speaks) problems.add(problem_of(Code::feature_off, file));
       continue;
     }
-    const auto began = std::chrono::steady_clock::now();
     Problems found;
     bool supplied = false;
     reader->read(file, options, found, progress, [&](RankTrace& trace) {
       timings.events_count += trace.events_count;
       supplied = execution_traces.supply(file, trace, problems) || supplied;
-      use.take(trace, number);
+      use.take(trace, number, options.lent.processors);
     });
     if (!supplied) problems.unite(found);
     for (const Problem& problem : supplied ? found.rows() : std::vector<Problem>())
       if (problem.code != Code::bytes_unknown) problems.add(problem);
     if (speaks) progress.add_file();
-    timings.files.push_back({number, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()});
+    took();
   }
   local.ended_early |= progress.stop_requested();
   readers.reset();

@@ -59,7 +59,9 @@ std::string timings_text(const Timings& timings, const std::vector<TraceFile>& f
                         comm.sum(stage.sent_bytes), comm.max(stage.peak_memory_bytes) / 1'000'000);
   }
   for (const TraceFile& file : files)
-    if (file.readers.size() > 1) text += fmt::format("{} was shared by {} workers\n", file.shown, file.readers.size());
+    if (file.readers.size() > 1)
+      text += fmt::format("{} was shared by {} workers{}\n", file.shown, file.readers.size(),
+                          file.format == TraceFormat::kineto ? ": CPU time on processors lent to its first counts there" : "");
   return text + fmt::format("peak memory of a worker {} MB, {} workers\n",
                             comm.max(timings.peak_memory_bytes) / 1'000'000, comm.num_workers());
 }

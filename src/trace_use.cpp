@@ -65,14 +65,14 @@ void run_some(std::vector<Metric*>& left, const RankTrace& trace, const LocalCon
 
 }  // namespace
 
-void TraceUse::take(RankTrace& trace, std::int32_t file) const {
+void TraceUse::take(RankTrace& trace, std::int32_t file, std::span<const Processors> lent) const {
   trace.file = file;
   give_back_freed(trace);
   if (!steps_asked(config).empty())
     for (const Step& step : trace.steps) local.steps_seen.insert(step.number);
   if (!config.input.steps.empty()) select_steps(trace, config.input.steps);
   assign_dimensions(trace, input.workload.mesh);
-  TraceViews views(trace, any_trace.classifier);
+  TraceViews views(trace, any_trace.classifier, lent);
   LocalContext context = any_trace;
   context.views = &views;
   if (mark_windows) mark_work(trace, views.phases());
@@ -99,10 +99,14 @@ void TraceUse::take(RankTrace& trace, std::int32_t file) const {
   give_up(trace.slices);
   views.forget_slices();
   give_back_freed(trace);
-  records.push_back(keep_records ? make_records(trace, number, synchronised_ns) : std::vector<CollectiveRecord>());
-  if (keep_records) add_splits(trace, local.first_record.back(), local.splits);
+  records.emplace_back();
+  side_by_side(lent, {[&] {
+                        if (!keep_records) return;
+                        records.back() = make_records(trace, number, synchronised_ns);
+                        add_splits(trace, local.first_record.back(), local.splits);
+                      },
+                      [&] { run_some(left, trace, context, [](const Wants&) { return true; }); }});
   local.first_record.push_back(local.first_record.back() + records.back().size());
-  run_some(left, trace, context, [](const Wants&) { return true; });
   local.segments.push_back(keep_segments ? segments_of(trace, views.take_whole_busy()) : std::vector<RankSegments>());
   local.chains.push_back(keep_chains ? Chain(trace, any_trace.strings) : Chain());
   give_back_freed(trace);

@@ -2,6 +2,7 @@
 // of the trace is kept beyond it (LocalResults).
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "analyze.hpp"
@@ -19,7 +20,7 @@ struct TraceUse {
   bool keep_segments, keep_records, keep_chains, keep_events, mark_windows;
 
   /// Columns that no more is read of go on the way.
-  void take(RankTrace& trace, std::int32_t file) const;
+  void take(RankTrace& trace, std::int32_t file, std::span<const Processors> lent = {}) const;
 };
 
 }  // namespace ccl

@@ -39,6 +39,8 @@ class Comm {
   /// Point to point, blocking, any size.
   void send(int to, const Bytes& bytes) const;
   Bytes receive(int from) const;
+  /// Leaves its processor to others until something comes; up to 0.2 ms late.
+  Bytes receive_asleep(int from) const;
 
   std::int64_t sum(std::int64_t value) const;
   /// Element by element; every worker gives as many.
@@ -65,6 +67,7 @@ class Comm {
   const void* native_handle() const;
   /// Lets the processes that share this node's memory be counted (for memory and thread sizing).
   int workers_on_node() const;
+  bool on_my_node(int worker) const;
 
  private:
   struct State;

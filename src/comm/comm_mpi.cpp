@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <deque>
 #include <string>
+#include <thread>
 
 #include "comm/comm.hpp"
 #include "comm/message_limit.hpp"
@@ -65,7 +66,8 @@ struct Comm::State {
   bool started = false;  // MPI; else there is one worker, and nothing below may call MPI
   MPI_Comm all = MPI_COMM_NULL;
   MPI_Comm reports = MPI_COMM_NULL;  // of its own, so that progress never meets data
-  int worker = 0, workers = 1, on_node = 1;
+  int worker = 0, workers = 1;
+  std::vector<int> on_node{0};  // workers, in order
   std::deque<Bytes> to_myself;
   mutable std::int64_t sent_bytes = 0;
 
@@ -120,7 +122,10 @@ Comm::Comm(int& argc, char**& argv, MpiStart start) : state_(std::make_unique<St
   state_->latest.resize(static_cast<std::size_t>(state_->workers));
   MPI_Comm node = MPI_COMM_NULL;
   check(MPI_Comm_split_type(state_->all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
-  check(MPI_Comm_size(node, &state_->on_node), "MPI_Comm_size");
+  int on_node = 0;
+  check(MPI_Comm_size(node, &on_node), "MPI_Comm_size");
+  state_->on_node.resize(static_cast<std::size_t>(on_node));
+  check(MPI_Allgather(&state_->worker, 1, MPI_INT, state_->on_node.data(), 1, MPI_INT, node), "MPI_Allgather");
   check(MPI_Comm_free(&node), "MPI_Comm_free");
 }
 
@@ -138,7 +143,10 @@ Comm::~Comm() {
 
 int Comm::worker() const { return state_->worker; }
 int Comm::num_workers() const { return state_->workers; }
-int Comm::workers_on_node() const { return state_->on_node; }
+int Comm::workers_on_node() const { return static_cast<int>(state_->on_node.size()); }
+bool Comm::on_my_node(int worker) const {
+  return std::binary_search(state_->on_node.begin(), state_->on_node.end(), worker);
+}
 const void* Comm::native_handle() const { return state_->started ? &state_->all : nullptr; }
 
 void Comm::barrier() const {
@@ -252,6 +260,15 @@ Bytes Comm::receive(int from) const {
     check(MPI_Recv(at, count, MPI_BYTE, from, data_tag, state_->all, MPI_STATUS_IGNORE), "MPI_Recv");
   });
   return bytes;
+}
+
+Bytes Comm::receive_asleep(int from) const {
+  constexpr std::chrono::microseconds pause{200};
+  for (int waiting = from == state_->worker ? 1 : 0; waiting == 0;) {
+    check(MPI_Iprobe(from, size_tag, state_->all, &waiting, MPI_STATUS_IGNORE), "MPI_Iprobe");
+    if (waiting == 0) std::this_thread::sleep_for(pause);
+  }
+  return receive(from);
 }
 
 std::int64_t Comm::sum(std::int64_t value) const { return state_->reduce(value, MPI_SUM); }

@@ -94,8 +94,8 @@ void BusyLists::clear() {
   budget_.reset();
 }
 
-BusyTrace::BusyTrace(const RankTrace& trace)
-    : devices_count(trace.devices.size()), trace_(trace), device_of_lane_(device_rows(trace)), counts_(devices_count),
+BusyTrace::BusyTrace(const RankTrace& trace, std::span<const Processors> lent)
+    : devices_count(trace.devices.size()), trace_(trace), lent_(lent), device_of_lane_(device_rows(trace)), counts_(devices_count),
       rows_(trace.steps.size()) {
   const EventTable& events = trace.events;
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -125,17 +125,18 @@ const std::vector<BusyLists>& BusyTrace::whole() const {
 
 const BusyLists& BusyTrace::step(std::size_t step_row, std::size_t device_row) const {
   if (rows_[step_row].events_count == trace_.events.size()) return whole()[device_row];
-  if (step_row < made_first_ || step_row >= made_first_ + made_count_)
-    all_at_once_ ? make_steps(0, rows_.size()) : make_steps(step_row, 1);
+  if (step_row < made_first_ || step_row >= made_first_ + made_count_) {
+    made_first_ = all_at_once_ ? 0 : step_row;
+    made_count_ = all_at_once_ ? rows_.size() : 1;
+    make_steps(made_first_, made_count_, made_);
+  }
   return made_[(step_row - made_first_) * devices_count + device_row];
 }
 
-void BusyTrace::make_steps(std::size_t first, std::size_t count) const {
+void BusyTrace::make_steps(std::size_t first, std::size_t count, std::vector<BusyLists>& made) const {
   const EventTable& events = trace_.events;
-  made_first_ = first;
-  made_count_ = count;
-  made_.resize(count * devices_count);
-  for (BusyLists& lists : made_) lists.clear();
+  made.resize(count * devices_count);
+  for (BusyLists& lists : made) lists.clear();
   std::size_t begin = events.size(), end = 0;
   for (std::size_t s = first; s < first + count; ++s) {
     if (rows_[s].events_count == 0) continue;
@@ -149,27 +150,46 @@ void BusyTrace::make_steps(std::size_t first, std::size_t count) const {
     }
   };
   // Room that is not used is not touched: of one step there may be more than is needed.
-  std::vector<Counts> counts(made_.size());
+  std::vector<Counts> counts(made.size());
   if (count == 1)
     for (Counts& of_device : counts) of_device.fill(rows_[first].events_count);
   else
     for_each_event([&](std::size_t i, std::size_t at) { ++counts[at][place_of(events.kind[i])]; });
-  make_room(made_, counts);
+  make_room(made, counts);
   const auto interval = [&](std::size_t i) { return Interval{events.start_ns[i], events.end_ns(i)}; };
   if (count > 1)  // many lists, of few events
-    return for_each_event([&](std::size_t i, std::size_t at) { add_event(made_[at], events.kind[i], interval(i)); });
-  std::vector<BusyWriter> writers(made_.begin(), made_.end());
+    return for_each_event([&](std::size_t i, std::size_t at) { add_event(made[at], events.kind[i], interval(i)); });
+  std::vector<BusyWriter> writers(made.begin(), made.end());
   for_each_event([&](std::size_t i, std::size_t at) { writers[at].add(events.kind[i], interval(i)); });
   for (BusyWriter& writer : writers) writer.finish();
 }
 
-const BusySums& BusyTrace::sums(std::size_t step_row, std::size_t device_row) const {
-  if (sums_.empty())
+void BusyTrace::sum_all_steps() const {
+  sums_.resize(rows_.size() * devices_count);
+  const auto sum = [&](std::size_t step, std::size_t device, const BusyLists& lists) {
+    sums_[step * devices_count + device] = {lists.events_count,
+                                            budget(lists.communication, lists.compute, lists.memory, lists.window)};
+  };
+  if (lent_.empty() || all_at_once_ || rows_.size() < 2) {
     for (std::size_t s = 0; s < rows_.size(); ++s)
-      for (std::size_t d = 0; d < devices_count; ++d) {
-        const BusyLists& lists = step(s, d);
-        sums_.push_back({lists.events_count, budget(lists.communication, lists.compute, lists.memory, lists.window)});
+      for (std::size_t d = 0; d < devices_count; ++d) sum(s, d, step(s, d));
+    return;
+  }
+  std::vector<std::function<void()>> tasks;
+  const std::size_t shares = lent_.size() + 1;
+  for (std::size_t share = 0; share < shares; ++share)
+    tasks.emplace_back([&, first = rows_.size() * share / shares, end = rows_.size() * (share + 1) / shares] {
+      std::vector<BusyLists> made;
+      for (std::size_t s = first; s < end; ++s) {
+        make_steps(s, 1, made);
+        for (std::size_t d = 0; d < devices_count; ++d) sum(s, d, made[d]);
       }
+    });
+  side_by_side(lent_, tasks);
+}
+
+const BusySums& BusyTrace::sums(std::size_t step_row, std::size_t device_row) const {
+  if (sums_.empty()) sum_all_steps();
   return sums_[step_row * devices_count + device_row];
 }
 

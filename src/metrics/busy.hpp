@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/intervals.hpp"
+#include "core/processors.hpp"
 #include "core/result_table.hpp"
 #include "core/tables.hpp"
 
@@ -43,7 +44,8 @@ class BusyTrace {
   std::size_t devices_count = 0;
 
   /// The trace must outlive it unchanged. One pass over the events.
-  explicit BusyTrace(const RankTrace& trace);
+  /// lent: the sums of several steps are made at once there.
+  explicit BusyTrace(const RankTrace& trace, std::span<const Processors> lent = {});
   /// [device row], events outside every step included. Made when first asked for: 16 bytes an event at most.
   const std::vector<BusyLists>& whole() const;
   std::vector<BusyLists> take_whole() {
@@ -59,9 +61,11 @@ class BusyTrace {
   struct Rows {
     std::size_t first = 0, end = 0, events_count = 0;
   };
-  void make_steps(std::size_t first, std::size_t count) const;
+  void make_steps(std::size_t first, std::size_t count, std::vector<BusyLists>& made) const;
+  void sum_all_steps() const;
 
   const RankTrace& trace_;
+  std::span<const Processors> lent_;
   std::vector<std::size_t> device_of_lane_;
   std::vector<std::array<std::size_t, 3>> counts_;  // [device row]
   mutable std::vector<BusyLists> whole_;

@@ -13,9 +13,10 @@ namespace ccl {
 class TraceViews {
  public:
   /// The trace must not move or change while anything of it is used.
-  TraceViews(const RankTrace& trace, const Classifier& classifier) : trace_(trace), classifier_(classifier) {}
+  TraceViews(const RankTrace& trace, const Classifier& classifier, std::span<const Processors> lent = {})
+      : trace_(trace), classifier_(classifier), lent_(lent) {}
 
-  const BusyTrace& busy() { return made(busy_, [&] { return BusyTrace(trace_); }); }
+  const BusyTrace& busy() { return made(busy_, [&] { return BusyTrace(trace_, lent_); }); }
   /// The lists of the whole file, for who outlives the trace; busy() and what else it made are gone.
   std::vector<BusyLists> take_whole_busy() {
     busy();
@@ -48,6 +49,7 @@ class TraceViews {
 
   const RankTrace& trace_;
   const Classifier& classifier_;
+  std::span<const Processors> lent_;
   std::optional<BusyTrace> busy_;
   std::optional<LaunchContext> launches_;
   std::optional<SliceRules> rules_;

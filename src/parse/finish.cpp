@@ -92,7 +92,8 @@ void sort_events(RankTrace& trace) {
     return events.start_ns[a] != events.start_ns[b] ? events.start_ns[a] < events.start_ns[b] : key(a) < key(b);
   };
   bool sorted = true;
-  for (std::size_t i = 1; i < events.size() && sorted; ++i) sorted = key(i - 1) < key(i);
+  for (std::size_t i = 1; i < events.size() && sorted; ++i)
+    sorted = events.start_ns[i - 1] < events.start_ns[i] || key(i - 1) < key(i);
   std::vector<std::uint32_t> new_row;
   if (!sorted) {
     std::vector<std::uint32_t> order(events.size());
@@ -280,7 +281,7 @@ std::int64_t clear_negative_durations(EventTable& events) {
 
 }  // namespace
 
-void finish(RankTrace& trace, const TraceFile& file, Problems& problems) {
+void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::span<const Processors> lent) {
   trace.iteration = file.iteration;
   trace.replica = file.replica;
   const auto warn = [&](Code code, std::int64_t count, const std::string& detail = {}) {
@@ -296,16 +297,21 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems) {
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);
   assign_steps(trace);
-  list_devices(trace);
-  fill_windows(trace);
-  trace.fingerprint = fingerprint(trace);
+  std::int64_t overlaps_count = 0;
+  std::string dominating;
+  side_by_side(lent, {[&] { trace.fingerprint = fingerprint(trace); },
+                      [&] {
+                        list_devices(trace);
+                        fill_windows(trace);
+                        overlaps_count = count_overlaps(trace);
+                        dominating = dominating_event(trace);
+                      }});
   if (trace.events.start_ns.empty()) return;
-  warn(Code::overlap_on_stream, count_overlaps(trace));
+  warn(Code::overlap_on_stream, overlaps_count);
   warn(Code::no_step_markers, markers ? 0 : 1);
   warn(Code::no_launch_records, trace.has_launches() ? 0 : 1);
   const std::int64_t empty_count = count_empty_steps(trace.steps);
   warn(Code::steps_without_gpu_events, empty_count, "of " + std::to_string(trace.steps.size()) + " steps");
-  const std::string dominating = dominating_event(trace);
   warn(Code::one_event_dominates, dominating.empty() ? 0 : 1, dominating);
   warn(Code::kernels_outside_steps, trace.outside_events_count, why_outside(trace));
 }

@@ -1,6 +1,7 @@
 // Last part of every reader: from events in file order to a const RankTrace.
 #pragma once
 #include "core/problems.hpp"
+#include "core/processors.hpp"
 #include "core/tables.hpp"
 #include "discover/discover.hpp"
 #include "discover/workload.hpp"
@@ -12,7 +13,8 @@ namespace ccl {
 /// start; launch-less events of a file with launches are outside); fills the GPU windows and gaps; lists devices;
 /// computes the fingerprint; reports negative durations, overlaps on one stream, missing markers and launches.
 /// Takes iteration and replica from the file. Cost: 8 bytes per event for the sort, none if the file is in order.
-void finish(RankTrace& trace, const TraceFile& file, Problems& problems);
+/// What does not depend on each other runs side by side where processors are lent.
+void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::span<const Processors> lent = {});
 
 /// Leaves only the steps with these numbers (--step); the events of the others become outside events.
 void select_steps(RankTrace& trace, const std::vector<std::int64_t>& numbers);

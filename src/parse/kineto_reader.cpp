@@ -122,7 +122,7 @@ void KinetoReader::read(const TraceFile& file, const ReadOptions& options, Probl
   trace.format = TraceFormat::kineto;
   trace.iteration = file.iteration;
   trace.replica = file.replica;
-  finish(trace, file, problems);
+  finish(trace, file, problems, options.lent.processors);
   sink(trace);
 }
 

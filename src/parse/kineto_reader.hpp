@@ -51,6 +51,8 @@ class KinetoReader final : public TraceReader {
   /// use then, and the whole file must be read.
   std::optional<ScanOutcome> take_parts(const TraceFile& file, const ReadOptions& options, KinetoBuilder& builder,
                                         TraceHeader& header, Progress& progress);
+  std::optional<ScanOutcome> join_parts(const TraceFile& file, const ReadOptions& options, PartExchange& parts,
+                                        KinetoBuilder& builder, TraceHeader& header, Progress& progress);
 
   std::size_t limit_bytes_;
   std::int64_t range_bytes_;

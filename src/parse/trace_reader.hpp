@@ -8,6 +8,7 @@
 
 #include "core/bytes.hpp"
 #include "core/problems.hpp"
+#include "core/processors.hpp"
 #include "core/progress.hpp"
 #include "core/tables.hpp"
 #include "discover/discover.hpp"
@@ -53,12 +54,19 @@ class PartExchange {
   virtual Bytes take(int number) = 0;
 };
 
+/// By other workers, for the time of one file: threads that run there read their parts.
+struct Lent {
+  std::vector<int> parts;
+  std::vector<Processors> processors;  // [part]
+};
+
 struct Communicators;  // parse/nsys_survey.hpp
 
 struct ReadOptions {
   Wants wants;
   FilePart part;
   PartExchange* parts = nullptr;  // for a Kineto trace in parts
+  Lent lent;                     // to part 0
   const Communicators* communicators = nullptr;  // what the other exports of the run say of NCCL's communicators
   std::int64_t window_bytes = 4 << 20;
   std::int64_t inflate_limit = 200;  // bytes of text per byte of a gzip file; 0 = none

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <regex>
 
 #include <yaml-cpp/yaml.h>
@@ -95,17 +96,27 @@ TrainingRules::Rules::Rules(const std::vector<std::string>& yaml_texts) {
   }
 }
 
-TrainingRules::TrainingRules() = default;
-TrainingRules::TrainingRules(const std::vector<std::string>& yaml_texts) : rules_(std::make_unique<Rules>(yaml_texts)) {}
+/// Several threads may ask first.
+struct TrainingRules::ReadOnce {
+  std::once_flag asked;
+  std::unique_ptr<const Rules> rules;  // null: not yet read
+};
+
+TrainingRules::TrainingRules() : rules_(std::make_unique<ReadOnce>()) {}
+TrainingRules::TrainingRules(const std::vector<std::string>& yaml_texts) : TrainingRules() {
+  rules_->rules = std::make_unique<Rules>(yaml_texts);
+}
 TrainingRules::~TrainingRules() = default;
 TrainingRules::TrainingRules(TrainingRules&&) noexcept = default;
 TrainingRules& TrainingRules::operator=(TrainingRules&&) noexcept = default;
 
 const TrainingRules::Rules& TrainingRules::rules() const {
-  if (!rules_)
-    rules_ = std::make_unique<Rules>(
+  std::call_once(rules_->asked, [&] {
+    if (rules_->rules) return;
+    rules_->rules = std::make_unique<Rules>(
         std::vector{std::string(embedded_config("megatron")), std::string(embedded_config("torchtitan"))});
-  return *rules_;
+  });
+  return *rules_->rules;
 }
 
 SliceRole TrainingRules::role(std::string_view name) const {

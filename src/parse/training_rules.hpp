@@ -33,8 +33,9 @@ class TrainingRules {
 
  private:
   struct Rules;
+  struct ReadOnce;
   const Rules& rules() const;
-  mutable std::unique_ptr<const Rules> rules_;  // null: not yet read
+  std::unique_ptr<ReadOnce> rules_;
 };
 
 }  // namespace ccl

@@ -57,6 +57,13 @@ TEST(Comm, OnlyTheMiddleWorkerHasSomething) {
     EXPECT_EQ(all[static_cast<std::size_t>(from)].size(), from == middle ? 10U : 0U);
 }
 
+TEST(Comm, WhoSleepsReceivesWhatOthersDo) {
+  const int workers = world().num_workers(), from = (world().worker() + workers - 1) % workers;
+  world().send((world().worker() + 1) % workers, pattern(50, world().worker()));
+  EXPECT_EQ(world().receive_asleep(from), pattern(50, from));
+  for (int worker = 0; worker < workers; ++worker) EXPECT_TRUE(world().on_my_node(worker));
+}
+
 TEST(Comm, WhatOneNodeNeedsNotWasSetBeforeTheStart) {
   static_cast<void>(world());
   const char* set = std::getenv("OMPI_MCA_pml");

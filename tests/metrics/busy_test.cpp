@@ -37,12 +37,12 @@ void expect_equal(const BusyLists& lists, const Expected& expected) {
 }
 
 /// Two devices, three kinds, four steps; an event is launched up to `late_ns` before it starts.
-RankTrace some_trace(std::mt19937& random, std::int64_t late_ns) {
+RankTrace some_trace(std::mt19937& random, std::int64_t late_ns, int events_count = 60) {
   const auto some = [&](std::int64_t most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most)); };
   TraceBuilder builder;
   builder.group("dp", "", {0, 1});
   for (std::int64_t step = 0; step < 4; ++step) builder.step(step, 100 + step * 200, 300 + step * 200);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < events_count; ++i) {
     const std::int64_t start_ns = some(1000), launch_ns = start_ns - some(late_ns);
     builder.device(static_cast<std::int32_t>(some(2))).stream(some(3));
     switch (some(3)) {
@@ -70,10 +70,7 @@ TEST(BusyTrace, ListsAreThoseOfTheEventsInAnyOrderOfAsking) {
   }
 }
 
-TEST(BusyTrace, SumsAreThoseOfTheListsOfEachStep) {
-  std::mt19937 random(4);
-  const RankTrace trace = some_trace(random, 50);
-  const BusyTrace busy(trace);
+void expect_sums(const RankTrace& trace, const BusyTrace& busy) {
   for (std::size_t s = 0; s < trace.steps.size(); ++s)
     for (std::size_t d = 0; d < 2; ++d) {
       const Expected expected = of_events(trace, static_cast<std::int32_t>(s), trace.devices[d]);
@@ -84,6 +81,20 @@ TEST(BusyTrace, SumsAreThoseOfTheListsOfEachStep) {
       EXPECT_EQ(sums.budget.memory_ns, length_ns(expected.memory));
       EXPECT_EQ(sums.budget.overlap_ns, overlap_ns(expected.communication, expected.compute));
     }
+}
+
+TEST(BusyTrace, SumsAreThoseOfTheListsOfEachStep) {
+  std::mt19937 random(4);
+  const RankTrace trace = some_trace(random, 50);
+  expect_sums(trace, BusyTrace(trace));
+}
+
+TEST(BusyTrace, SumsOfManyEventsAreMadeSideBySide) {
+  std::mt19937 random(5);
+  const RankTrace trace = some_trace(random, 50, (1 << 19) + 1);
+  const std::vector<Processors> lent(2, own_processors());
+  expect_sums(trace, BusyTrace(trace));
+  expect_sums(trace, BusyTrace(trace, lent));
 }
 
 TEST(BusyTrace, AStepOfAllEventsIsTheWholeFile) {

@@ -5,6 +5,7 @@
 
 #include "analyze.hpp"
 #include "parse/config_files.hpp"
+#include "shared_file.hpp"
 #include "support/mpi_world.hpp"
 
 namespace ccl {
@@ -61,7 +62,7 @@ Analysed analyze_shared(const Input& input, Progress& progress) {
   return run;
 }
 
-TEST(KinetoRangesOverWorkers, EveryTraceIsWholeAtItsOwner) {
+void expect_whole_traces() {
   Progress progress;
   const Input input = shared_input();
   const Analysed run = analyze_shared(input, progress);
@@ -76,12 +77,27 @@ TEST(KinetoRangesOverWorkers, EveryTraceIsWholeAtItsOwner) {
   }
 }
 
+struct LendingForTest {
+  explicit LendingForTest(bool lend) { lend_processors_for_test(lend); }
+  ~LendingForTest() { lend_processors_for_test(true); }
+};
+
+TEST(KinetoRangesOverWorkers, EveryTraceIsWholeAtItsOwner) {
+  for (const bool lend : {true, false}) {
+    const LendingForTest lending(lend);
+    expect_whole_traces();
+  }
+}
+
 TEST(KinetoRangesOverWorkers, NobodyWaitsForAWorkerThatIsToldToStop) {
   struct StopsOnOne : Progress {
     bool stop_requested() const override { return world().worker() == world().num_workers() - 1; }
   } progress;
-  const Analysed run = analyze_shared(shared_input(), progress);
-  EXPECT_EQ(run.local.ended_early, progress.stop_requested());
+  for (const bool lend : {true, false}) {
+    const LendingForTest lending(lend);
+    const Analysed run = analyze_shared(shared_input(), progress);
+    EXPECT_EQ(run.local.ended_early, progress.stop_requested());
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <climits>
 #include <deque>
 #include <map>
 #include <random>
@@ -90,7 +92,9 @@ struct InParts {
   bool all_taken = false;
 };
 
-InParts read_in_parts(const std::string& text, int count, std::int64_t range_bytes = KinetoReader::default_range_bytes) {
+/// The parts up from first_lent are read by threads of the reader of the first.
+InParts read_in_parts(const std::string& text, int count, std::int64_t range_bytes = KinetoReader::default_range_bytes,
+                      int first_lent = INT_MAX) {
   const ScratchFile scratch(text);
   TraceFile file;
   file.path = scratch.path();
@@ -105,7 +109,11 @@ InParts read_in_parts(const std::string& text, int count, std::int64_t range_byt
   options.parts = &parcels;
   Progress progress;
   InParts out;
-  for (int part = count - 1; part >= 0; --part) {
+  for (int part = first_lent; part < count; ++part) {
+    options.lent.parts.push_back(part);
+    options.lent.processors.push_back(own_processors());
+  }
+  for (int part = std::min(count, first_lent) - 1; part >= 0; --part) {
     Problems problems;
     KinetoReader reader(KinetoReader::default_limit_bytes, InflateBackend::best, best_split_level(), range_bytes);
     options.part = {part, count};
@@ -173,6 +181,9 @@ void expect_same_in_parts(const std::string& text, const std::string& what) {
       const InParts parts = read_in_parts(text, count, range_bytes);
       EXPECT_EQ(parts.trace, whole) << what << ", " << count << " readers, ranges of " << range_bytes;
       EXPECT_TRUE(parts.all_taken) << what << ", " << count << " readers, ranges of " << range_bytes;
+      if (count > 3 || range_bytes == 400) continue;
+      EXPECT_EQ(read_in_parts(text, count, range_bytes, 1).trace, whole) << what << ", threads for all " << count;
+      EXPECT_EQ(read_in_parts(text, count, range_bytes, 2).trace, whole) << what << ", threads for some of " << count;
     }
 }
 

@@ -1,0 +1,41 @@
+// The processors a thread may run on, and work done on several of them at once.
+#pragma once
+#include <pthread.h>
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/bytes.hpp"
+
+namespace ccl {
+
+/// A set of processors as the system writes it; empty where it tells none.
+using Processors = Bytes;
+
+/// Those of the calling thread.
+Processors own_processors();
+/// Whether a thread of this process may run on them.
+bool can_run_on(const Processors& processors);
+
+/// A thread that runs there from its first instruction; where it may not, it runs where the calling thread may.
+class PlacedThread {
+ public:
+  PlacedThread(const Processors& processors, std::function<void()> body);
+  PlacedThread(const PlacedThread&) = delete;
+  PlacedThread& operator=(const PlacedThread&) = delete;
+  ~PlacedThread() { join(); }
+  void join();
+
+ private:
+  std::function<void()> body_;  // throws nothing
+  pthread_t thread_{};
+  bool runs_ = false;
+};
+
+/// Runs all tasks, on the calling thread and one more for each of the lent sets of processors, each task on the next
+/// thread that is free. With nothing lent they run one after the other in their order. Throws what the first task in this order
+/// threw, when all have ended.
+void side_by_side(std::span<const Processors> lent, const std::vector<std::function<void()>>& tasks);
+
+}  // namespace ccl

@@ -1,0 +1,36 @@
+// One Kineto file between the workers that read it. Those on the owner's node lend it their processors, and sleep: threads of
+// the owner read their parts, and share what follows the reading. The others read their parts and send them.
+#pragma once
+#include "comm/comm.hpp"
+#include "parse/trace_reader.hpp"
+
+namespace ccl {
+
+class SharedFile final : public PartExchange {
+ public:
+  /// Who lends comes back when the owner has done with the file.
+  SharedFile(const TraceFile& file, FilePart part, const Comm& comm);
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+  ~SharedFile() override;
+
+  /// Nothing is left to do here with this part.
+  bool has_lent() const { return has_lent_; }
+  /// What the owner was lent.
+  const Lent& lent() const { return lent_; }
+
+  void give(Bytes parcel) override { comm_.send(file_.owner, parcel); }
+  Bytes take(int number) override { return comm_.receive(reader(number)); }
+
+ private:
+  int reader(int number) const { return file_.readers[static_cast<std::size_t>(number)]; }
+  const TraceFile& file_;
+  const Comm& comm_;
+  bool has_lent_ = false;
+  Lent lent_;
+};
+
+/// Off: every part is read by its worker and sent, as between nodes. All workers must use the same value.
+void lend_processors_for_test(bool lend);
+
+}  // namespace ccl

@@ -1,0 +1,79 @@
+#include "core/processors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+
+namespace ccl {
+namespace {
+
+std::vector<Processors> lent(std::size_t count) { return std::vector<Processors>(count, own_processors()); }
+
+TEST(SideBySide, EveryTaskRunsOnce) {
+  for (const std::size_t helpers : {0U, 1U, 3U, 12U}) {
+    std::vector<std::atomic<int>> ran(7);
+    std::vector<std::function<void()>> tasks;
+    for (std::atomic<int>& one : ran) tasks.emplace_back([&one] { ++one; });
+    side_by_side(lent(helpers), tasks);
+    for (const std::atomic<int>& one : ran) EXPECT_EQ(one, 1) << helpers;
+    side_by_side(lent(helpers), {});
+  }
+}
+
+TEST(SideBySide, AloneTheyRunInTheirOrder) {
+  std::vector<int> order;
+  std::vector<std::function<void()>> tasks;
+  for (int i = 0; i < 5; ++i) tasks.emplace_back([&order, i] { order.push_back(i); });
+  side_by_side({}, tasks);
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
+}
+
+TEST(SideBySide, TheFirstOfSeveralFailuresIsThrownWhenAllHaveEnded) {
+  for (const std::size_t helpers : {0U, 2U}) {
+    std::atomic<int> ran = 0;
+    const auto fails = [&ran](const char* why) {
+      return [&ran, why] {
+        ++ran;
+        throw std::runtime_error(why);
+      };
+    };
+    try {
+      side_by_side(lent(helpers), {[&ran] { ++ran; }, fails("second"), fails("third"), [&ran] { ++ran; }});
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "second");
+    }
+    EXPECT_EQ(ran, 4);
+  }
+}
+
+TEST(Processors, AThreadRunsWhereItIsPlaced) {
+  const Processors own = own_processors();
+  ASSERT_FALSE(own.empty());
+  // The last of ours alone.
+  const auto at = std::find_if(own.rbegin(), own.rend(), [](std::byte eight) { return eight != std::byte{0}; });
+  unsigned bit = 0x80;
+  while ((std::to_integer<unsigned>(*at) & bit) == 0) bit >>= 1;
+  Processors one(own.size());
+  one[static_cast<std::size_t>(own.rend() - at) - 1] = static_cast<std::byte>(bit);
+  EXPECT_TRUE(can_run_on(one));
+  EXPECT_EQ(own_processors(), own) << "the test of it leaves the caller where it was";
+  Processors seen;
+  PlacedThread(one, [&] { seen = own_processors(); }).join();
+  EXPECT_EQ(seen, one);
+}
+
+TEST(Processors, WhereItMayNotRunAThreadRunsWhereItsMakerDoes) {
+  const Processors none(own_processors().size());
+  for (const Processors& refused : {none, Processors()}) {
+    EXPECT_FALSE(can_run_on(refused));
+    Processors seen;
+    PlacedThread(refused, [&] { seen = own_processors(); }).join();
+    EXPECT_EQ(seen, own_processors());
+  }
+}
+
+}  // namespace
+}  // namespace ccl
