@@ -3,11 +3,14 @@
 #include <limits>
 
 namespace ccl {
+namespace {
 
 bool fits(const HockneyPoint& point) {
   constexpr std::int64_t most = std::int64_t{1} << 47;
   return point.first < most && point.second < most;
 }
+
+}  // namespace
 
 void HockneyMeans::add(const HockneyPoint& point) {
   if (!fits(point)) return;

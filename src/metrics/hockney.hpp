@@ -17,7 +17,6 @@ struct HockneyFit {
 
 /// A point: (bus bytes, transfer ns). What does not fit into 47 bits (140 TB, 39 h) takes no part, so that no sum overflows.
 using HockneyPoint = std::pair<std::int64_t, std::int64_t>;
-bool fits(const HockneyPoint& point);
 
 /// First pass. Integers: equal in any order of the points.
 struct HockneyMeans {
