@@ -18,10 +18,12 @@ class MergedWriter {
   /// In order of start.
   void add(Interval added) {
     if (added.length_ns() <= 0) return;
-    const bool apart = added.start_ns > last_.end_ns;
+    const bool apart = added.start_ns > end_ns_;
     at_ += apart ? 1 : 0;
-    last_ = {apart ? added.start_ns : last_.start_ns, std::max(last_.end_ns, added.end_ns)};
-    buffer_[at_] = last_;
+    // Kept as two numbers: a pair that was written in halves and is read whole waits for both halves to be stored.
+    start_ns_ = apart ? added.start_ns : start_ns_;
+    end_ns_ = std::max(end_ns_, added.end_ns);
+    buffer_[at_] = {start_ns_, end_ns_};
     if (at_ + 1 == buffer_.size()) write(at_);
   }
   void finish() { write(at_ + 1); }
@@ -30,14 +32,14 @@ class MergedWriter {
   // Up to there; the last one moves to the front.
   void write(std::size_t end) {
     merged_->insert(merged_->end(), buffer_.begin() + first_, buffer_.begin() + static_cast<std::ptrdiff_t>(end));
-    buffer_[0] = last_;
+    buffer_[0] = {start_ns_, end_ns_};
     at_ = 0;
     first_ = 0;
   }
 
   Intervals* merged_;
-  Interval last_{INT64_MIN, INT64_MIN};
-  std::size_t at_ = 0;        // of last_ in the buffer
+  std::int64_t start_ns_ = INT64_MIN, end_ns_ = INT64_MIN;  // of the last one
+  std::size_t at_ = 0;        // of the last one in the buffer
   std::ptrdiff_t first_ = 1;  // in the buffer; in front of the first of all stands none
   std::array<Interval, 32> buffer_;
 };
