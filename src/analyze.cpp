@@ -224,7 +224,7 @@ void refuse_absent_steps(const LocalResults& local, const Config& config, const 
     if (seen.count(step) != 0) continue;
     const std::string present = seen.empty()
                                     ? "no trace has steps"
-                                    : fmt::format("{} steps, {} to {}", seen.size(), *seen.begin(), *seen.rbegin());
+                                    : fmt::format("{} step{}, {} to {}", seen.size(), seen.size() == 1 ? "" : "s", *seen.begin(), *seen.rbegin());
     throw FatalError(ExitCode::bad_request, fmt::format("{} is in no trace ({})", option, present));
   }
 }

@@ -99,7 +99,7 @@ class Sieve {
       else if (wanted(found.format, config_.input.profile_mode))
         candidates.push_back(candidate(file, found, lead));
       else
-        ++others_[found.what + " (left out by the profile mode)"];
+        note_left_out_by_mode(found);
     }
     // They hold no times: they only add to Kineto traces.
     const bool kineto = std::any_of(candidates.begin(), candidates.end(),
@@ -140,6 +140,7 @@ class Sieve {
   }
 
   bool saw_report() const { return others_.count("Nsight Systems report") > 0; }
+  bool left_out_by_mode() const { return left_out_by_mode_; }
   bool saw_execution_trace() const { return unread_.contains("execution trace"); }
   /// The first archive and what to do with it; empty if there is none.
   const std::string& packed() const { return packed_; }
@@ -169,6 +170,11 @@ class Sieve {
   void note_unreadable(const FoundFile& file) {
     const std::string why = file_trouble(file.path);
     problems_.add(problem(Code::unreadable_file, file.shown, why.empty() ? "it cannot be opened" : why));
+  }
+
+  void note_left_out_by_mode(const Sniffed& found) {
+    left_out_by_mode_ = true;
+    ++others_[found.what + " (left out by the profile mode)"];
   }
 
   void note_unknown(const FoundFile& file, const Sniffed& found, std::vector<std::pair<FoundFile, Sniffed>>& strangers) {
@@ -230,6 +236,7 @@ class Sieve {
   std::set<std::string> paths_;
   std::map<std::string, std::int64_t> others_;
   std::string packed_;
+  bool left_out_by_mode_ = false;
   std::map<std::string, std::pair<std::string, std::int64_t>> unread_;  // what -> first file, how many
   std::map<std::int64_t, std::int64_t> world_sizes_;
 };
@@ -271,6 +278,7 @@ std::string option_for(const std::vector<std::string>& named) {
              : sieve.saw_report()   ? " export reports with: nsys export --type=sqlite --include-blobs=true "
                                          "--include-json=true FILE, or add --nsys-export"
              : !sieve.packed().empty() ? " " + sieve.packed()
+             : sieve.left_out_by_mode() ? " see --profile-mode"
              : sieve.saw_execution_trace()
                  ? " execution traces hold no times: give the folder with the Kineto traces of the same run"
                  : " give the folder that holds the profiler's .json or .json.gz files";

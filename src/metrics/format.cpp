@@ -54,6 +54,10 @@ std::string counted(std::size_t count, const std::string& thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
+std::string short_name(std::string_view name, std::size_t most) {
+  return name.size() <= most ? std::string(name) : std::string(name.substr(0, most)) + "…";
+}
+
 std::string step_name(StepId step) {
   if (step.step == outside_step) return "outside every step";
   const std::string name = "step " + std::to_string(step.step);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result_table.hpp"
@@ -18,6 +19,9 @@ std::string counted(std::size_t count, const std::string& thing);  // "1 step", 
 std::string step_name(StepId step);                                // "step 9 (iteration_10)", "step 9"
 /// "0–3, 7 and 12 more": ranks in a line; ranges folded, at most `most` ranges shown.
 std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most = 6);
+
+/// A name in a line: what is longer than `most` bytes is cut and ends in "…".
+std::string short_name(std::string_view name, std::size_t most = 60);
 
 std::string rank_name(std::int32_t replica, RankId rank);  // "rank 2", "rank 2 of replica 1"
 std::string group_name(const Groups& groups, GroupId id);  // "'default_pg' (dp, 4 ranks)"

@@ -108,13 +108,13 @@ struct Kernel {
       out.value(classes[i].class_name + "_ratio", share(classes[i].sums.sum_ns, all_ns), "share of the kernel time");
       if (i < 4) line += (i == 0 ? "" : ", ") + classes[i].class_name + " " + percent(share(classes[i].sums.sum_ns, all_ns));
     }
-    add_line(out.page, "kernels", "of the kernel time " + line + "; largest: " + names.front().name.substr(0, 60) + " " +
+    add_line(out.page, "kernels", "of the kernel time " + line + "; largest: " + short_name(names.front().name) + " " +
                                       percent(share(names.front().sums.sum_ns, all_ns)));
     std::vector<std::string> lines;
     for (const Total& total : names)
       lines.push_back("  " + percent(share(total.sums.sum_ns, all_ns)) + "  " +
                       milliseconds(static_cast<double>(total.sums.sum_ns)) + "  " +
-                      std::to_string(total.sums.kernels_count) + " x " + total.class_name + "  " + total.name.substr(0, 60));
+                      std::to_string(total.sums.kernels_count) + " x " + total.class_name + "  " + short_name(total.name));
     add_capped(out.details, lines, top_count);
     if (names.size() > top_count) names.resize(top_count);
     out.extra_tables.push_back(make_table("top", "the kernels with the largest sums over all ranks", columns(all_ns, true), names));

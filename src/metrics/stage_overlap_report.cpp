@@ -115,7 +115,7 @@ void add_setup(const std::vector<StageRankRow>& ranks, const StringTable& string
     lines.push_back(std::string(text) +
                     (known ? std::to_string(row.window.start_ns) + " to " + std::to_string(row.window.end_ns) + " "
                            : std::string("absent: ")) +
-                    std::string(strings.text(row.window_name).substr(0, 60)));
+                    short_name(strings.text(row.window_name)));
   }
   add_capped(out, lines, 200);
 }

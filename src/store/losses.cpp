@@ -1,6 +1,7 @@
 #include "store/losses.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -23,22 +24,32 @@ struct Loss {
   std::map<Code, std::int64_t> counts{};
 };
 
-std::string code_text(const Loss& loss, const Problem& problem) {
+/// "it is left out; use --rank-regex": what a code without detail means for the user.
+std::string advice_text(Code code) {
+  std::string text(info(code).advice);
+  text.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
+  text.pop_back();
+  return text;
+}
+
+/// `explained`: the codes whose advice an earlier line gives.
+std::string code_text(const Loss& loss, const Problem& problem, std::set<Code>& explained) {
   const std::int64_t count = loss.counts.at(problem.code);
   std::string text = (count > 1 ? std::to_string(count) + " " : "") + std::string(info(problem.code).name);
   if (problem.offset >= 0) text += (count > 1 ? ", the first at byte " : " at byte ") + std::to_string(problem.offset);
-  if (problem.detail.empty()) return text;
+  if (problem.detail.empty())
+    return explained.insert(problem.code).second ? text + " (" + advice_text(problem.code) + ")" : text;
   return text + " (" + problem.detail.substr(0, most_detail_bytes) +
          (problem.detail.size() > most_detail_bytes ? " ...)" : ")");
 }
 
-std::string text_of(const Loss& loss) {
+std::string text_of(const Loss& loss, std::set<Code>& explained) {
   std::string text;
   if (!loss.ranks.empty())
     text = (loss.ranks.size() == 1 ? "rank " : "ranks ") + rank_list({loss.ranks.begin(), loss.ranks.end()}) + ", ";
   text += (loss.file.empty() ? "no file" : loss.file) + ": ";
   for (std::size_t i = 0; i < loss.first.size() && i < most_codes; ++i)
-    text += (i == 0 ? "" : ", ") + code_text(loss, loss.first[i]);
+    text += (i == 0 ? "" : ", ") + code_text(loss, loss.first[i], explained);
   return one_line(loss.first.size() > most_codes ? text + ", ..." : text);
 }
 
@@ -74,7 +85,8 @@ std::vector<std::string> loss_lines(const Results& results, std::size_t most) {
     return a.count != b.count ? a.count > b.count : natural_less(a.file, b.file);
   });
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < losses.size() && i < most; ++i) lines.push_back(text_of(losses[i]));
+  std::set<Code> explained;
+  for (std::size_t i = 0; i < losses.size() && i < most; ++i) lines.push_back(text_of(losses[i], explained));
   if (losses.size() > most || !all_kept)
     lines.push_back("and " + std::string(all_kept ? "" : "at least ") +
                     counted(losses.size() - std::min(losses.size(), most), "more file") +

@@ -220,7 +220,7 @@ void add_absent(Page& page, const Results& results) {
     if (!metric.report.page.empty()) continue;
     names += (names.empty() ? "" : ", ") + metric.info.name;
   }
-  if (!names.empty()) page.add_labelled("no value", names + " (--metric NAME says why)", "metrics without a value");
+  if (!names.empty()) page.add_labelled("no value", "(--metric NAME says why) " + names, "metrics without a value");
 }
 
 std::string value_text(const Headline& headline) {

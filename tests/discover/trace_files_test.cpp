@@ -266,7 +266,8 @@ TEST(TraceFiles, ProfileModeLeavesTheOtherKindOut) {
   EXPECT_THAT(shown(find_input(config, both, problems)), ElementsAre("rank0.json"));
   config.input.profile_mode = "nsys";
   EXPECT_THAT(shown(find_input(config, both, problems)), ElementsAre("node0.sqlite"));
-  EXPECT_THAT(message_of(config), HasSubstr("left out by the profile mode"));
+  EXPECT_THAT(message_of(config), HasSubstr("left out by the profile mode)"));
+  EXPECT_THAT(message_of(config), ::testing::EndsWith(") see --profile-mode"));
 }
 
 TEST(TraceFiles, HostMapIsReadAndMustExist) {

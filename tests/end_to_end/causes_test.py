@@ -1,10 +1,29 @@
 """Why a rank is late is what was planted; the parts of a rank's blame add up to it."""
 import collections
+import glob
+import gzip
+import json
+import os
 import unittest
 
 from planted import Folder
 
 TINY = ("--preset", "tiny", "--no-faults", "--mb-per-rank", "0")
+
+
+def load_until_first_launch(path):
+    """Data loading takes all of a step before its first launch."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        trace = json.load(file)
+    events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    steps = [event["ts"] for event in events if event["name"].startswith("ProfilerStep#")]
+    launches = [event["ts"] for event in events if event.get("cat") == "cuda_runtime"]
+    for event in events:
+        if event["name"].startswith("enumerate(DataLoader)#"):
+            event["ts"] = max(ts for ts in steps if ts <= event["ts"]) + 1
+            event["dur"] = min(ts for ts in launches if ts > event["ts"]) - event["ts"] - 1
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump(trace, file)
 
 
 class CausesTest(unittest.TestCase):
@@ -47,6 +66,15 @@ class CausesTest(unittest.TestCase):
         causes = self.causes_of(output, 2)
         self.assertEqual(max(causes, key=causes.get), (2, "late_launch"))
         self.assertRegex(output.summary, r"cause: late before the step's first launch")
+
+    def test_slow_data_loading_is_named_alone_and_among_all_metrics(self):
+        folder = Folder(*TINY, "--mesh", "dp_shard=4,tp=2", "--fault", "late_launch:rank=2,factor=1,delay_us=3000")
+        self.addCleanup(folder.remove)
+        for path in glob.glob(os.path.join(folder.traces, "**", "rank*.json.gz"), recursive=True):
+            load_until_first_launch(path)
+        for options in ((), ("--metric", "straggler_lag")):
+            text = " ".join(folder.analyze(options=options).summary.split())
+            self.assertRegex(text, r"first launch: data loading takes 3\.0\d ms, 2\d\.\d us on its peers", options)
 
     def test_slow_link(self):
         output = self.planted("--mesh", "dp_shard=4,tp=2", "--fault", "slow_link:a=4,b=5,factor=4")

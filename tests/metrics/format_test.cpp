@@ -22,6 +22,11 @@ TEST(Format, UnknownIsAWordNotANumber) {
   EXPECT_EQ(gigabytes(std::nan("")), "unknown");
 }
 
+TEST(Format, ANameThatIsCutSaysSo) {
+  EXPECT_EQ(short_name("kernel<4096>", 12), "kernel<4096>");
+  EXPECT_EQ(short_name("kernel<4096>", 9), "kernel<40…");
+}
+
 TEST(Format, BytesAreDecimal) {
   EXPECT_EQ(gigabytes(1.5e9), "1.50 GB");
   EXPECT_EQ(gigabytes(2.5e6), "2.50 MB");

@@ -96,7 +96,8 @@ TEST(Outcome, NotesNameTheWarningsAndTheFile) {
   ReportRun test;
   test.config.output.hdf5 = "out.h5";
   test.lose_data();
-  EXPECT_EQ(test.run().notes, "warnings: file_cut 2, mfu_over_100 1 (details in /warnings)\nlost: a.json: 2 file_cut\nresults: out.h5\n");
+  EXPECT_EQ(test.run().notes, "warnings: file_cut 2, mfu_over_100 1 (details in /warnings)\nlost: a.json: 2 file_cut (events before the cut are used; "
+            "check that the profiler finished writing)\nresults: out.h5\n");
 }
 
 TEST(Outcome, QuietKeepsTheWarningsAndTimingsAreShownWhenAsked) {

@@ -31,19 +31,22 @@ TEST(Losses, EachFileIsNamedWithItsRankAndWhatItLost) {
   run.problems.add({.code = Code::json_invalid, .rank = 7, .file = name(7), .detail = "other file"});
   EXPECT_THAT(loss_lines(run.results(), 3),
               ElementsAre("rank 7, iteration_10/rank7_trace.json: json_invalid (other file)",
-                          "rank 2, iteration_10/rank2_trace.json: file_cut at byte 1000, 3 event_damaged, the first at "
-                          "byte 500 (unclosed)"));
+                          "rank 2, iteration_10/rank2_trace.json: file_cut at byte 1000 (events before the cut are "
+                          "used; check that the profiler finished writing), 3 event_damaged, the first at byte 500 "
+                          "(unclosed)"));
 }
 
-TEST(Losses, TheWorstComeFirstAndTheOthersAreCounted) {
+TEST(Losses, TheWorstComeFirstTheOthersAreCountedAndACodeIsExplainedOnce) {
   test::Run run = test::sample_run();
   run.problems = Problems();
   for (int rank = 0; rank < 15; ++rank) run.problems.add({.code = Code::file_cut, .file = name(rank)});
   run.problems.add({.code = Code::event_damaged, .file = name(9), .count = 40});
   run.problems.add({.code = Code::unreadable_file, .file = name(20)});
   const std::vector<std::string> lines = loss_lines(run.results(), 3);
-  EXPECT_THAT(lines, ElementsAre("iteration_10/rank20_trace.json: unreadable_file",
-                                 "iteration_10/rank9_trace.json: file_cut, 40 event_damaged",
+  EXPECT_THAT(lines, ElementsAre("iteration_10/rank20_trace.json: unreadable_file (it is left out; check permissions and "
+                                 "the file system)",
+                                 "iteration_10/rank9_trace.json: file_cut (events before the cut are used; check that the "
+                                 "profiler finished writing), 40 event_damaged (the rest of the file is used)",
                                  "rank 0, iteration_10/rank0_trace.json: file_cut",
                                  "and 13 more files; all are in /warnings/rows of the result file"));
   for (int rank = 0; rank < 300; ++rank) run.problems.add({.code = Code::empty_file, .file = test::numbered("e", rank)});
@@ -55,7 +58,7 @@ TEST(Losses, NamesWithAnyByteAreSafeToPrint) {
   test::Run run = test::sample_run();
   run.problems = Problems();
   run.problems.add({.code = Code::empty_file, .file = "a\xFF\x1B[2J\n.json"});
-  EXPECT_THAT(loss_lines(run.results(), 3), ElementsAre("a??[2J .json: empty_file"));
+  EXPECT_THAT(loss_lines(run.results(), 3), ElementsAre("a??[2J .json: empty_file (it is left out; the profiler probably never wrote it)"));
 }
 
 TEST(Losses, AFileOfSeveralRanksNamesThemAll) {

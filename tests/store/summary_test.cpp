@@ -38,7 +38,8 @@ TEST(SummaryPage, StatesInputAndCoverageFirstAndTheFileLast) {
   EXPECT_EQ(lines[1], "ranks         4 of 5 analysed, missing 4; world size 4; mesh dp_shard=2 tp=2 (from card)");
   EXPECT_EQ(lines[2], "steps         1 step in iteration 10; 4 GPUs (NVIDIA H100) on 2 hosts (hosts from: content)");
   EXPECT_EQ(lines[3], "warnings      1 data_loss, 1 notice: file_cut 1, missing_ranks 1");
-  EXPECT_EQ(lines[4], "lost          rank 1, iteration_10/rank1_trace.json: file_cut at byte 99");
+  EXPECT_EQ(lines[4], "lost          rank 1, iteration_10/rank1_trace.json: file_cut at byte 99 (events before the cut are");
+  EXPECT_EQ(lines[5], "              used; check that the profiler finished writing)");
   EXPECT_EQ(lines.back(), "results       out.h5");
 }
 
@@ -72,8 +73,8 @@ TEST(SummaryPage, EachDisagreementOfTheCardHasALine) {
   run.problems.add({.code = Code::card_disagrees, .file = "run.yaml", .detail = "it counts 2 GPUs, the traces are of 8 ranks"});
   run.problems.add({.code = Code::card_disagrees, .file = {}, .detail = "its GPU is another"});
   const std::vector<std::string> lines = lines_of(summary_page(run.results()));
-  EXPECT_EQ(lines[5], "card          its GPU is another");
-  EXPECT_EQ(lines[6], "card          run.yaml: it counts 2 GPUs, the traces are of 8 ranks");
+  EXPECT_EQ(lines[6], "card          its GPU is another");
+  EXPECT_EQ(lines[7], "card          run.yaml: it counts 2 GPUs, the traces are of 8 ranks");
 }
 
 TEST(SummaryPage, SectionsComeInTheirFixedOrder) {
@@ -83,7 +84,7 @@ TEST(SummaryPage, SectionsComeInTheirFixedOrder) {
                      with_line(PageSection::traffic, "4 traffic"), with_line(PageSection::overlap, "3 overlap"),
                      with_line(PageSection::step_time, "2 step"),  with_line(PageSection::answer, "1 answer")};
   const std::vector<std::string> lines = lines_of(summary_page(results));
-  for (std::size_t i = 0; i < 6; ++i) EXPECT_THAT(lines[5 + i], StartsWith(std::to_string(i + 1)));
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_THAT(lines[6 + i], StartsWith(std::to_string(i + 1)));
 }
 
 TEST(SummaryPage, MetricsWithoutALineShowTheirFirstValueAndAbsentOnesAreNamed) {
@@ -95,7 +96,7 @@ TEST(SummaryPage, MetricsWithoutALineShowTheirFirstValueAndAbsentOnesAreNamed) {
   results.metrics[1].report.absent("no data");
   const std::string page = summary_page(results);
   EXPECT_THAT(page, HasSubstr("silent        mean_ns 12.5\n"));
-  EXPECT_THAT(page, HasSubstr("no value      missing (--metric NAME says why)\n"));
+  EXPECT_THAT(page, HasSubstr("no value      (--metric NAME says why) missing\n"));
 }
 
 TEST(SummaryPage, StaysWithinSixtyLinesOfAHundredColumnsWithoutControls) {
@@ -128,7 +129,7 @@ TEST(SummaryPage, AnEntryStandsWholeOrNotAtAll) {
   for (std::size_t i = 1; i <= 2; ++i) EXPECT_EQ(lines[lines.size() - 2 - i], "              more of it");
   EXPECT_THAT(lines[lines.size() - 5], StartsWith("entry "));
   const std::vector<std::string> whole = lines_of(whole_page(results));
-  EXPECT_EQ(whole.size(), 5U + 3 * 30 + 1) << "input, ranks, steps, warnings, lost; entries; results";
+  EXPECT_EQ(whole.size(), 6U + 3 * 30 + 1) << "input, ranks, steps, warnings, lost in two; entries; results";
 }
 
 TEST(MetricDetails, ShowDefinitionStatusValuesAndDetails) {
