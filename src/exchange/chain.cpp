@@ -57,6 +57,19 @@ std::vector<std::uint32_t> rows_by_step(const EventTable& events, std::vector<st
 
 }  // namespace
 
+void ChainStep::pack(ByteWriter& out) const {
+  out.value<std::uint64_t>(events_count);
+  out.array(bytes);
+  out.array(names);
+  out.array(device_rows);
+}
+
+ArrivedStep::ArrivedStep(ByteReader& in)
+    : events_count_(in.value<std::uint64_t>()),
+      bytes_(in.array<std::uint8_t>()),
+      names_(in.array<StringId>()),
+      device_rows_(in.array<std::int8_t>()) {}
+
 Chain::Chain(const RankTrace& trace, StringTable& strings) {
   for (const Lane& lane : trace.lanes)
     device_rows_.push_back(static_cast<std::int8_t>(

@@ -1,10 +1,12 @@
 // The GPU events of one rank's steps, kept from its parse until the graph of each step is made: packed, since those of
-// all ranks of a worker are kept. Times stand as differences to the event before, names and lanes by number. About 12
-// bytes an event.
+// all ranks of a worker are kept, and travel so. Times stand as differences to the event before, names and lanes by
+// number. About 12 bytes an event.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "core/bytes.hpp"
 #include "core/ids.hpp"
 #include "core/tables.hpp"
 #include "core/zigzag.hpp"
@@ -19,6 +21,7 @@ struct ChainOp {
   std::uint16_t lane = 0;
   EventKind kind = EventKind::compute;
   std::int8_t device_row = 0;   // row of the trace's devices
+  friend bool operator==(const ChainOp&, const ChainOp&) = default;
 };
 
 namespace packed {
@@ -53,40 +56,65 @@ struct Before {
 
 }  // namespace packed
 
-class Chain {
- public:
-  Chain() = default;
-  /// Names go into strings. While it is made, 4 bytes an event.
-  Chain(const RankTrace& trace, StringTable& strings);
-  std::size_t events_count(std::size_t step_row) const { return steps_[step_row].events_count; }
-  /// The events of a step in order of start.
+/// The events of one step as they are kept: views of a Chain, or of what came of one.
+struct ChainStep {
+  std::size_t events_count = 0;
+  std::span<const std::uint8_t> bytes;
+  std::span<const StringId> names;
+  std::span<const std::int8_t> device_rows;  // by lane
+
+  /// The events in order of start.
   template <class Use>
-  void for_each(std::size_t step_row, Use use) const {
-    packed::Reader in(steps_[step_row].bytes.data());
+  void for_each(Use use) const {
+    packed::Reader in(bytes.data());
     packed::Before before;
-    for (std::size_t left = events_count(step_row); left > 0; --left) use(next(in, before));
+    for (std::size_t left = events_count; left > 0; --left) use(next(in, before));
   }
+  void pack(ByteWriter& out) const;
 
  private:
-  struct StepEvents {
-    std::size_t events_count = 0;
-    std::vector<std::uint8_t> bytes;
-  };
   ChainOp next(packed::Reader& in, packed::Before& before) const {
     ChainOp op;
     const std::uint8_t marks = in.byte();
     op.kind = static_cast<EventKind>(marks & packed::kind_bits);
     op.start_ns = in.difference(before.start_ns);
     op.dur_ns = static_cast<std::int64_t>(in.number());
-    op.name = names_[in.number()];
+    op.name = names[in.number()];
     if ((marks & packed::same_lane) == 0) before.lane = static_cast<std::uint16_t>(in.number());
     op.lane = before.lane;
-    op.device_row = device_rows_[op.lane];
+    op.device_row = device_rows[op.lane];
     if ((marks & packed::has_launch) != 0) op.launch_ns = in.difference(before.launch_ns);
     if ((marks & packed::has_record) != 0) op.record = static_cast<std::int32_t>(in.difference(before.record));
     return op;
   }
+};
 
+/// A step that came: what its views look at.
+class ArrivedStep {
+ public:
+  explicit ArrivedStep(ByteReader& in);
+  ChainStep step() const { return {events_count_, bytes_, names_, device_rows_}; }
+
+ private:
+  std::size_t events_count_;
+  std::vector<std::uint8_t> bytes_;
+  std::vector<StringId> names_;
+  std::vector<std::int8_t> device_rows_;
+};
+
+class Chain {
+ public:
+  Chain() = default;
+  /// Names go into strings. While it is made, 4 bytes an event.
+  Chain(const RankTrace& trace, StringTable& strings);
+  std::size_t events_count(std::size_t step_row) const { return steps_[step_row].events_count; }
+  ChainStep step(std::size_t step_row) const { return {events_count(step_row), steps_[step_row].bytes, names_, device_rows_}; }
+
+ private:
+  struct StepEvents {
+    std::size_t events_count = 0;
+    std::vector<std::uint8_t> bytes;
+  };
   std::vector<StepEvents> steps_;  // by row of the trace's steps
   std::vector<StringId> names_;
   std::vector<std::int8_t> device_rows_;  // by lane

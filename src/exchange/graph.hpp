@@ -1,7 +1,7 @@
 // The dependency graph of one training step over all its ranks. In: the GPU events of each rank's steps (its chain),
 // kept since parsing, with matched collectives. Out: one StepGraph per step at the worker that owns the step.
-// Moves: 72 bytes per GPU event in a step to the step's owner. Memory: about 12 bytes per event of all own ranks since parsing;
-// beyond that one step per worker at a time, per event of it 144 bytes on its way and about 150 in the graph.
+// Moves: about 12 bytes per GPU event in a step, 24 more per collective, to the step's owner. Memory: about 12 bytes per event
+// of all own ranks since parsing; beyond that one step per worker at a time, per event of it about 220 bytes in the graph.
 // Replay, ideal times and path are in graph_replay.hpp, graph_ideal.hpp and graph_path.hpp.
 #pragma once
 #include <compare>
@@ -19,7 +19,7 @@
 
 namespace ccl {
 
-/// An event of a chain on its way, on the corrected clock and with what the workers agreed on.
+/// An event of a chain on the corrected clock and with what the workers agreed on.
 struct GraphOp {
   std::int64_t start_ns = 0, end_ns = 0, launch_ns = absent_ns;
   std::uint64_t instance = 0;   // equal for the members of one credible match; 0: none
@@ -102,9 +102,23 @@ class GraphGather {
   struct StepPart {
     std::uint32_t step = 0, chain = 0, row = 0;  // of steps_, of chains_, of the trace's steps
   };
-  template <class Put>
-  void add_step(const RankChain& chain, std::size_t step_row, Put put) const;
-  void add_record(std::size_t record, GraphOp& op) const;
+  /// What the record of an event tells the graph.
+  struct OfRecord {
+    std::uint64_t instance = 0;
+    std::int64_t payload_bytes = -1;
+    std::int32_t group_size = -1;
+    CollectiveOp op = CollectiveOp::unknown;
+    Dimension dimension = Dimension::unknown;
+    std::uint16_t unused = 0;
+  };
+  OfRecord of_record(std::size_t record) const;
+  /// of: record of an event of the step → OfRecord.
+  template <class Of>
+  void add_step(std::int32_t rank_row, const ChainStep& step, Of of, std::vector<GraphOp>& ops) const;
+  void add_own(const StepPart& part, std::vector<GraphOp>& ops) const;
+  void add_arrived(std::int32_t rank_row, ByteReader& in, std::vector<GraphOp>& ops) const;
+  void pack(std::span<const StepPart> parts, ByteWriter& out) const;
+  std::size_t events_count(std::span<const StepPart> parts) const;
 
   std::vector<RankChain> chains_;
   const std::vector<CollectiveRecord>& records_;

@@ -32,28 +32,14 @@ std::vector<std::uint64_t> instances_of(const Matched& matched, std::size_t reco
   return by_record;
 }
 
-/// One list of what is here and what came, each by rank: the graph is linked in this order, so that nothing is moved again.
-std::vector<GraphOp> by_rank(std::vector<GraphOp> mine, std::vector<Bytes> parcels) {
-  std::vector<std::span<const GraphOp>> rest{mine};
-  for (const Bytes& parcel : parcels)
-    rest.emplace_back(reinterpret_cast<const GraphOp*>(parcel.data()), parcel.size() / sizeof(GraphOp));
-  std::erase_if(rest, [](const auto& ops) { return ops.empty(); });
-  if (rest.size() == 1 && !mine.empty()) return mine;
-  std::size_t count = 0;
-  for (const auto& ops : rest) count += ops.size();
-  std::vector<GraphOp> all;
-  all.reserve(count);
-  while (!rest.empty()) {
-    const auto next = std::min_element(rest.begin(), rest.end(), [](const auto& a, const auto& b) {
-      return a.front().rank_row < b.front().rank_row;
-    });
-    const auto end = std::find_if(next->begin(), next->end(), [&](const GraphOp& op) { return op.rank_row != next->front().rank_row; });
-    all.insert(all.end(), next->begin(), end);
-    *next = {end, next->end()};
-    if (next->empty()) rest.erase(next);
-  }
-  return all;
-}
+/// Parts of a step that came from one worker, by rank.
+struct Arrived {
+  explicit Arrived(const Bytes& parcel) : in(parcel) {}
+  void to_next() { rank_row = in.at_end() ? nobody : in.value<std::int32_t>(); }
+  static constexpr std::int32_t nobody = INT32_MAX;
+  ByteReader in;
+  std::int32_t rank_row = nobody;  // of the next part
+};
 
 }  // namespace
 
@@ -89,65 +75,125 @@ std::size_t GraphGather::rounds_count() const {
   return (steps_.size() + workers - 1) / workers;
 }
 
-template <class Put>
-void GraphGather::add_step(const RankChain& chain, std::size_t step_row, Put put) const {
-  const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(chain.rank_row)];
+GraphGather::OfRecord GraphGather::of_record(std::size_t at) const {
+  const CollectiveRecord& record = records_[at];
+  const Group* group = groups_.find(record.group);
+  OfRecord of;
+  of.instance = instance_[at];
+  of.payload_bytes = payload_of(record, record.group_size);
+  of.group_size = record.group_size;
+  of.op = record.op;
+  if (group != nullptr) of.dimension = group->dimension;
+  return of;
+}
+
+template <class Of>
+void GraphGather::add_step(std::int32_t rank_row, const ChainStep& step, Of of, std::vector<GraphOp>& ops) const {
+  const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(rank_row)];
   const bool moved = moves_times(matched_.clock, entry.host_index);
   const auto corrected = [&](std::int64_t t_ns) {
     return moved ? matched_.clock.corrected(entry.host_index, t_ns) : t_ns;
   };
   std::int32_t order = 0;
-  chain.chain.for_each(step_row, [&](const ChainOp& from) {
-    GraphOp op;
+  step.for_each([&](const ChainOp& from) {
+    GraphOp& op = ops.emplace_back();
     op.order = order++;
     op.start_ns = corrected(from.start_ns);
     op.end_ns = corrected(from.start_ns + from.dur_ns);
     op.launch_ns = from.launch_ns == absent_ns ? absent_ns : corrected(from.launch_ns);
     op.name = from.name;
-    op.rank_row = chain.rank_row;
+    op.rank_row = rank_row;
     op.rank = entry.rank;
     op.lane = from.lane;
     op.kind = from.kind;
     op.device_row = from.device_row;
-    if (from.record >= 0) add_record(chain.first_record + static_cast<std::size_t>(from.record), op);
-    put(op);
+    if (from.record < 0) return;
+    const OfRecord record = of(from.record);
+    op.instance = record.instance;
+    op.op = record.op;
+    op.payload_bytes = record.payload_bytes;
+    op.group_size = record.group_size;
+    op.dimension = record.dimension;
   });
 }
 
-void GraphGather::add_record(std::size_t at, GraphOp& op) const {
-  const CollectiveRecord& record = records_[at];
-  const std::int32_t group = groups_.row_of(record.group);
-  op.instance = instance_[at];
-  op.op = record.op;
-  op.payload_bytes = payload_of(record, record.group_size);
-  op.group_size = record.group_size;
-  if (group >= 0) op.dimension = groups_.groups[static_cast<std::size_t>(group)].dimension;
+void GraphGather::add_own(const StepPart& part, std::vector<GraphOp>& ops) const {
+  const RankChain& chain = chains_[part.chain];
+  add_step(chain.rank_row, chain.chain.step(part.row),
+           [&](std::int32_t record) { return of_record(chain.first_record + static_cast<std::size_t>(record)); }, ops);
+}
+
+void GraphGather::add_arrived(std::int32_t rank_row, ByteReader& in, std::vector<GraphOp>& ops) const {
+  const ArrivedStep arrived(in);
+  const auto records = in.array<OfRecord>();
+  auto next = records.begin();
+  add_step(rank_row, arrived.step(), [&](std::int32_t) { return *next++; }, ops);
+}
+
+std::size_t GraphGather::events_count(std::span<const StepPart> parts) const {
+  std::size_t count = 0;
+  for (const StepPart& part : parts) count += chains_[part.chain].chain.events_count(part.row);
+  return count;
+}
+
+void GraphGather::pack(std::span<const StepPart> parts, ByteWriter& out) const {
+  out.value<std::uint64_t>(events_count(parts));
+  std::vector<OfRecord> records;
+  for (const StepPart& part : parts) {
+    const RankChain& chain = chains_[part.chain];
+    const ChainStep step = chain.chain.step(part.row);
+    records.clear();
+    step.for_each([&](const ChainOp& op) {
+      if (op.record >= 0) records.push_back(of_record(chain.first_record + static_cast<std::size_t>(op.record)));
+    });
+    out.value(chain.rank_row);
+    step.pack(out);
+    out.array(records);
+  }
 }
 
 std::pair<StepKey, std::vector<GraphOp>> GraphGather::step_of(std::size_t round) {
   const auto workers = static_cast<std::size_t>(comm_.num_workers()), own = static_cast<std::size_t>(comm_.worker());
   const std::size_t first = round * workers, last = std::min(first + workers, steps_.size());
-  std::vector<GraphOp> mine;
+  std::span<const StepPart> mine;
   std::vector<Bytes> out(workers);  // of others
   for (std::size_t place = first; place < last; ++place) {
     const auto [from, to] = std::equal_range(parts_.begin(), parts_.end(), StepPart{static_cast<std::uint32_t>(place)},
                                              [](const StepPart& a, const StepPart& b) { return a.step < b.step; });
-    std::size_t count = 0;
-    for (auto part = from; part != to; ++part) count += chains_[part->chain].chain.events_count(part->row);
-    Bytes& parcel = out[place - first];
-    if (place - first == own) mine.reserve(count);
-    else parcel.reserve(count * sizeof(GraphOp));
-    for (auto part = from; part != to; ++part) {
-      const RankChain& chain = chains_[part->chain];
-      if (place - first == own) add_step(chain, part->row, [&](const GraphOp& op) { mine.push_back(op); });
-      else add_step(chain, part->row, [&](const GraphOp& op) {
-          const auto* at = reinterpret_cast<const std::byte*>(&op);
-          parcel.insert(parcel.end(), at, at + sizeof op);
-        });
+    const std::span<const StepPart> parts(from, to);
+    if (place - first == own) {
+      mine = parts;
+      continue;
+    }
+    ByteWriter parcel;
+    pack(parts, parcel);
+    out[place - first] = parcel.take();
+    bytes_sent_ += static_cast<std::int64_t>(out[place - first].size());
+  }
+  const std::vector<Bytes> came = workers == 1 ? std::vector<Bytes>() : comm_.exchange(std::move(out));
+  std::size_t count = events_count(mine);
+  std::vector<Arrived> others;
+  for (const Bytes& parcel : came) {
+    if (parcel.empty()) continue;
+    Arrived& other = others.emplace_back(parcel);
+    count += other.in.value<std::uint64_t>();
+    other.to_next();
+  }
+  // By rank: the graph is linked in this order, so that nothing is moved again.
+  std::vector<GraphOp> ops;
+  ops.reserve(count);
+  const auto less = [](const Arrived& a, const Arrived& b) { return a.rank_row < b.rank_row; };
+  while (ops.size() < count) {
+    const auto next = std::min_element(others.begin(), others.end(), less);
+    const std::int32_t theirs = next == others.end() ? Arrived::nobody : next->rank_row;
+    if (!mine.empty() && chains_[mine.front().chain].rank_row <= theirs) {
+      add_own(mine.front(), ops);
+      mine = mine.subspan(1);
+    } else {
+      add_arrived(theirs, next->in, ops);
+      next->to_next();
     }
   }
-  for (const Bytes& parcel : out) bytes_sent_ += static_cast<std::int64_t>(parcel.size());
-  std::vector<GraphOp> ops = workers == 1 ? std::move(mine) : by_rank(std::move(mine), comm_.exchange(std::move(out)));
   return {first + own < last ? steps_[first + own] : StepKey{}, std::move(ops)};
 }
 

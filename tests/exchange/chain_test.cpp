@@ -14,7 +14,7 @@ using test::TraceBuilder;
 
 std::vector<ChainOp> step_of(const Chain& chain, std::size_t row) {
   std::vector<ChainOp> ops;
-  chain.for_each(row, [&](const ChainOp& op) { ops.push_back(op); });
+  chain.step(row).for_each([&](const ChainOp& op) { ops.push_back(op); });
   return ops;
 }
 
@@ -90,6 +90,15 @@ TEST(Chain, TellsWhatTheTraceSays) {
       }
     }
     EXPECT_EQ(next, ops.size());
+    ByteWriter out;
+    chain.step(static_cast<std::size_t>(s)).pack(out);
+    const Bytes bytes = out.take();
+    ByteReader in(bytes);
+    const ArrivedStep arrived(in);
+    EXPECT_TRUE(in.at_end());
+    std::size_t same = 0;
+    arrived.step().for_each([&](const ChainOp& op) { same += op == ops.at(same) ? 1 : 0; });
+    EXPECT_EQ(same, ops.size());
   }
 }
 
