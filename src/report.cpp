@@ -88,13 +88,17 @@ void report(Metrics& metrics, const ClosingContext& closing, Problems& problems,
                             std::make_move_iterator(slices.end()));
   }
   together(comm, [&] {
-    if (!comm.is_first()) return;
+    if (!comm.is_first()) return metrics.clear();
     const ReportContext context{closing.config, closing.workload, closing.ranks, closing.groups,
                                 closing.clock,  closing.strings,  problems};
     const Resolver resolver{[&](StringId id) { return std::string(closing.strings.text(id)); },
                             [&](GroupId id) { return std::int64_t{closing.groups.row_of(id)}; }};
     compare_card(context, problems);
-    for (const auto& metric : metrics) results.metrics.push_back(metric->result(context, resolver));
+    for (auto& metric : metrics) {
+      results.metrics.push_back(metric->result(context, resolver));
+      metric.reset();  // its rows are in tables now
+    }
+    metrics.clear();
   });
   // Only worker 0 knows the warnings of all.
   const auto mine = comm.is_first() ? planned_exit(results) : ExitCode::done;

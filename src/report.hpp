@@ -6,8 +6,8 @@
 
 namespace ccl {
 
-/// Fills results.metrics (worker 0), results.matrices (every worker's own rows) and results.exit_code. After merge().
-/// Collective.
+/// Fills results.metrics (worker 0), results.matrices (every worker's own rows) and results.exit_code. After merge(). The
+/// metrics are given up. Collective.
 void report(Metrics& metrics, const ClosingContext& closing, Problems& problems, const Comm& comm, Results& results);
 
 /// stdout: the one page, JSON, or the long form of the asked metrics; stderr: warnings in one line, timings if asked

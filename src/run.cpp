@@ -111,15 +111,16 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   settle(local, ranks, groups, comm, metrics);
 
   stopwatch.start("match");
-  const Matched matched = wants_matching(metrics, config)
-                              ? match(local.records, ranks, groups, comm, problems, local.splits)
-                              : unmatched(ranks);
+  Matched matched = wants_matching(metrics, config)
+                        ? match(local.records, ranks, groups, comm, problems, local.splits)
+                        : unmatched(ranks);
   stopwatch.current().items_count = static_cast<std::int64_t>(local.records.size());
   stopwatch.current().sent_bytes = matched.bytes_out + matched.bytes_back;
 
   stopwatch.start("close");
   const ClosingContext closing{config, input.workload, ranks, groups, matched.clock, strings};
   together(comm, [&] { close(local, matched, closing, comm, metrics); });
+  local.segments = {};  // from here on what is done with goes at once: the next stage takes its memory
 
   stopwatch.start("graph");
   stopwatch.current().sent_bytes = close_graphs(local, matched, closing, comm, metrics, problems);
@@ -130,6 +131,8 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
                                       local.records, matched.verdicts, strings, ended_early}, comm);
   }
 
+  local.records = {};
+  matched.verdicts = {};
   stopwatch.start("merge");
   stopwatch.current().sent_bytes = merge(metrics, strings, problems, comm);
 

@@ -7,19 +7,19 @@
 #endif
 
 namespace ccl {
-namespace {
 
-void keep([[maybe_unused]] int largest_bytes, [[maybe_unused]] int kept_bytes) {
+void keep_freed_memory() {
 #ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, largest_bytes);
-  mallopt(M_TRIM_THRESHOLD, kept_bytes);
+  mallopt(M_MMAP_THRESHOLD, 8 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
 #endif
 }
 
-}  // namespace
-
-void keep_freed_memory() { keep(8 << 20, 64 << 20); }
-
-void keep_all_freed_memory() { keep(32 << 20, INT_MAX); }
+void keep_all_freed_memory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+#endif
+}
 
 }  // namespace ccl

@@ -7,7 +7,7 @@ namespace ccl {
 /// While traces are read: blocks up to 8 MB, and 64 MB at the end of the heap. Of large traces it is given back
 /// (trace_use.cpp).
 void keep_freed_memory();
-/// Behind the reading, where lists of all ranks are made and left again: blocks up to 32 MB, all of the heap.
+/// Behind the reading, where lists of all ranks are made and left again: blocks of any size, all of the heap.
 void keep_all_freed_memory();
 
 }  // namespace ccl
