@@ -244,9 +244,7 @@ Groups unite_claims(std::vector<GroupClaim> claims, std::vector<GroupSighting> s
   };
   std::sort(united.groups.begin(), united.groups.end(),
             [&](const Group& a, const Group& b) { return order(a) < order(b); });
-  for (std::size_t i = 0; i < united.groups.size(); ++i)
-    united.by_id.push_back({united.groups[i].id, static_cast<std::int32_t>(i)});
-  std::sort(united.by_id.begin(), united.by_id.end());
+  united.fill_index();
   std::sort(united.mine.begin(), united.mine.end(), [](const Groups::Mapped& a, const Groups::Mapped& b) {
     return std::tie(a.rank_row, a.local) < std::tie(b.rank_row, b.local);
   });

@@ -1,6 +1,7 @@
 #include "exchange/groups.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <tuple>
 
@@ -96,8 +97,18 @@ std::int32_t Groups::row_of(GroupId id) const {
     const auto at = std::find_if(groups.begin(), groups.end(), same);
     return at == groups.end() ? -1 : static_cast<std::int32_t>(at - groups.begin());
   }
-  const auto at = std::lower_bound(by_id.begin(), by_id.end(), ById{id, -1});
-  return at != by_id.end() && at->id == id ? at->row : -1;
+  std::size_t place = id.value & (by_id.size() - 1);
+  while (by_id[place].row >= 0 && by_id[place].id != id) place = (place + 1) & (by_id.size() - 1);
+  return by_id[place].row;
+}
+
+void Groups::fill_index() {
+  by_id.assign(std::bit_ceil(2 * groups.size() + 1), {});
+  for (std::size_t row = 0; row < groups.size(); ++row) {
+    std::size_t place = groups[row].id.value & (by_id.size() - 1);
+    while (by_id[place].row >= 0) place = (place + 1) & (by_id.size() - 1);
+    by_id[place] = {groups[row].id, static_cast<std::int32_t>(row)};
+  }
 }
 
 const Group* Groups::find(GroupId id) const {

@@ -56,9 +56,11 @@ struct Groups {
   struct ById {
     GroupId id;
     std::int32_t row = -1;
-    friend auto operator<=>(const ById&, const ById&) = default;
   };
-  std::vector<ById> by_id;             // index for row_of, sorted; left empty by hand-made Groups, which are scanned
+  /// Index for row_of: a group is in the first free place from its id on, of at least twice as many places as groups, a
+  /// power of two. Left empty by hand-made Groups, which are scanned.
+  std::vector<ById> by_id;
+  void fill_index();
 };
 
 /// Pure; the same on every worker and for any order of `all`. mine holds all of them.

@@ -146,6 +146,31 @@ TEST(Groups, CompletedMembersTellTheDimensionByTheMesh) {
   EXPECT_EQ(groups.groups[0].dimension_source, "mesh: card");
 }
 
+TEST(Groups, EachIsFoundByItsId) {
+  std::vector<LocalGroup> all;
+  for (std::int32_t r = 0; r < 500; ++r) all.push_back(seen(r, 0, std::to_string(r), "mesh_tp", 2, {r, r + 1}));
+  const Groups groups = unite_groups(all, ranks_of(501), {});
+  ASSERT_EQ(groups.groups.size(), 500U);
+  for (std::size_t row = 0; row < groups.groups.size(); ++row) {
+    EXPECT_EQ(groups.row_of(groups.groups[row].id), static_cast<std::int32_t>(row));
+    EXPECT_EQ(groups.find(groups.groups[row].id), &groups.groups[row]);
+    EXPECT_EQ(groups.row_of(GroupId{groups.groups[row].id.value + 1}), -1);
+  }
+  EXPECT_EQ(groups.row_of(GroupId()), -1);
+}
+
+TEST(Groups, IdsOfOnePlaceOfTheIndexAreToldApart) {
+  Groups groups;
+  for (const std::uint64_t id : {7, 15, 23, 8}) groups.groups.emplace_back().id = GroupId{id};  // 23 begins at the place of 7
+  groups.fill_index();
+  for (std::size_t row = 0; row < groups.groups.size(); ++row)
+    EXPECT_EQ(groups.row_of(groups.groups[row].id), static_cast<std::int32_t>(row));
+  for (const std::uint64_t id : {31, 39, 9, 0}) EXPECT_EQ(groups.row_of(GroupId{id}), -1);
+  Groups none;
+  none.fill_index();
+  EXPECT_EQ(none.row_of(GroupId{7}), -1);
+}
+
 TEST(Groups, SequenceEverywhereNeedsEveryMember) {
   std::vector<LocalGroup> all{seen(0, 0, "3", "mesh_tp", 2, {0, 1}), seen(1, 0, "3", "mesh_tp", 2, {0, 1})};
   EXPECT_TRUE(unite_groups(all, ranks_of(2), {}).groups[0].sequence_everywhere);
