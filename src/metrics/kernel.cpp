@@ -130,18 +130,25 @@ struct Kernel {
     std::int64_t ranks_count = 0;
   };
 
-  // Over all ranks, largest sum first. Rows are sorted by rank first, so a rank's rows of one key need not be together.
+  // Over all ranks, largest sum first.
   static std::vector<Total> totals(const std::vector<Row>& rows, const StringTable& strings, bool by_name) {
-    std::map<std::pair<StringId, StringId>, std::pair<Sums, std::map<std::pair<std::int32_t, RankId>, bool>>> sums;
+    struct OfKey {
+      Sums sums;
+      std::vector<std::pair<std::int32_t, RankId>> ranks;  // in the order of the rows, which is by iteration first
+    };
+    std::map<std::pair<StringId, StringId>, OfKey> keys;
     for (const Row& row : rows) {
-      auto& [sum, ranks] = sums[{row.class_name, by_name ? row.name : StringId()}];
-      sum.combine(row.sums);
-      ranks[{row.replica, row.rank}] = true;
+      auto& [sums, ranks] = keys[{row.class_name, by_name ? row.name : StringId()}];
+      sums.combine(row.sums);
+      const std::pair rank(row.replica, row.rank);
+      if (ranks.empty() || ranks.back() != rank) ranks.push_back(rank);
     }
     std::vector<Total> out;
-    for (const auto& [key, found] : sums)
-      out.push_back({std::string(strings.text(key.second)), std::string(strings.text(key.first)), found.first,
-                     static_cast<std::int64_t>(found.second.size())});
+    for (auto& [key, found] : keys) {
+      std::sort(found.ranks.begin(), found.ranks.end());
+      const auto ranks_count = std::unique(found.ranks.begin(), found.ranks.end()) - found.ranks.begin();
+      out.push_back({std::string(strings.text(key.second)), std::string(strings.text(key.first)), found.sums, ranks_count});
+    }
     std::sort(out.begin(), out.end(), [](const Total& a, const Total& b) {
       return std::tie(b.sums.sum_ns, a.name, a.class_name) < std::tie(a.sums.sum_ns, b.name, b.class_name);
     });

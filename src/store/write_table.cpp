@@ -150,14 +150,16 @@ void agree_on_widths(ResultTable& slice, const Comm& comm) {
 }
 
 void make_texts_valid(ResultTable& table) {
-  std::size_t offset = 0;
+  std::vector<std::pair<std::size_t, std::size_t>> texts;  // where in a row, and how long
+  std::size_t row_bytes = 0;
   for (const ColumnInfo& column : table.columns) {
-    for (std::int64_t row = 0; column.type == CellType::text && row < table.rows_count; ++row) {
-      std::byte* cell = table.packed.data() + static_cast<std::size_t>(row) * table.row_bytes() + offset;
-      make_valid_utf8({reinterpret_cast<char*>(cell), column.width});
-    }
-    offset += column.width;
+    if (column.type == CellType::text) texts.emplace_back(row_bytes, column.width);
+    row_bytes += column.width;
   }
+  if (texts.empty()) return;
+  auto* row = reinterpret_cast<char*>(table.packed.data());
+  for (std::int64_t left = table.rows_count; left > 0; --left, row += row_bytes)
+    for (const auto& [offset, width] : texts) make_valid_utf8({row + offset, width});
 }
 
 void describe_table(OutputFile& file, const std::string& path, const ResultTable& table) {
