@@ -29,23 +29,25 @@ struct Grid {
   std::vector<Interval> captures;
 };
 
-// From the first start to the last end of all captures; ones so far from the first rank's (another clock, a file of
-// another day) that the bins would be without number are off the timeline: their rows stay −1.
+// From the first start to the last end of all captures. Where bins would be without number, of those that may be right:
+// not longer than a day (a damaged time reaches back to 1970) and not far from the first such (another clock, a file of
+// another day). The rest is seen as far as it lies in these bins; empty where no capture may be right.
 Interval span_of(const std::vector<Interval>& captures, std::int64_t bins) {
-  const auto around = [&](std::int64_t reach_ns) {
-    Interval span{INT64_MAX, INT64_MIN};
-    for (const Interval& capture : captures) {
-      if (static_cast<Wide>(capture.start_ns) - captures.front().end_ns > reach_ns ||
-          static_cast<Wide>(captures.front().start_ns) - capture.end_ns > reach_ns)
-        continue;
+  constexpr std::int64_t hour_ns = 3'600'000'000'000, day_ns = 24 * hour_ns;
+  Interval all = captures.front();
+  for (const Interval& capture : captures)
+    all = {std::min(all.start_ns, capture.start_ns), std::max(all.end_ns, capture.end_ns)};
+  const auto length_ns = [](const Interval& span) { return static_cast<Wide>(span.end_ns) - span.start_ns; };
+  if (length_ns(all) <= static_cast<Wide>(bins) * INT32_MAX) return all;
+  const auto believed = [&](const Interval& capture) { return length_ns(capture) <= day_ns; };
+  const auto first = std::find_if(captures.begin(), captures.end(), believed);
+  if (first == captures.end()) return {};
+  Interval span = *first;
+  for (const Interval& capture : captures)
+    if (believed(capture) && static_cast<Wide>(capture.start_ns) - first->end_ns <= hour_ns &&
+        static_cast<Wide>(first->start_ns) - capture.end_ns <= hour_ns)
       span = {std::min(span.start_ns, capture.start_ns), std::max(span.end_ns, capture.end_ns)};
-    }
-    return span;
-  };
-  const Interval all = around(INT64_MAX);
-  const Wide most_ns = static_cast<Wide>(bins) * INT32_MAX;
-  constexpr std::int64_t hour_ns = 3'600'000'000'000;
-  return static_cast<Wide>(all.end_ns) - all.start_ns <= most_ns ? all : around(hour_ns);
+  return span;
 }
 
 /// By iteration. One pass: for each rank anew would cost ranks².
@@ -65,8 +67,11 @@ Grids grids_of(const Ranks& ranks, const ClockModel& clock, std::int64_t bins) {
     const Interval capture = capture_of(entry, clock);
     if (capture.length_ns() > 0) grid.captures.push_back(capture);
   }
-  for (auto& [iteration, grid] : grids)
-    if (!grid.captures.empty()) grid.bins = equal_bins(span_of(grid.captures, bins), bins);
+  for (auto& [iteration, grid] : grids) {
+    if (grid.captures.empty()) continue;
+    const Interval span = span_of(grid.captures, bins);
+    if (span.length_ns() > 0) grid.bins = equal_bins(span, bins);
+  }
   return grids;
 }
 
@@ -130,7 +135,7 @@ struct Timeline {
                             counted(static_cast<std::size_t>(grid.bins.count), "bin") + ", each " +
                             milliseconds(static_cast<double>(grid.bins.width_ns)));
     }
-    if (covered.empty()) return out.absent("no trace has GPU events");
+    if (covered.empty()) return out.absent("no trace has GPU events, or each has them more than a day apart");
     std::sort(covered.begin(), covered.end());
     out.ranks_covered = std::unique(covered.begin(), covered.end()) - covered.begin();
   }

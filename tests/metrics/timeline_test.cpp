@@ -118,6 +118,30 @@ TEST(Timeline, AFileOfAnotherDayIsOffTheTimeline) {
   EXPECT_EQ(compute.values.front(), 10);
 }
 
+TEST(Timeline, ADamagedTimeDoesNotMakeBinsWithoutNumber) {
+  const std::int64_t decades_ns = std::int64_t{30} * 365 * 86'400'000'000'000;
+  SmallRun run;
+  run.config.timeline_bins = 10;
+  run.add(TraceBuilder().rank(0).kernel("gemm", -decades_ns, 50).kernel("gemm", 0, 50).build(), "a");
+  run.add(TraceBuilder().rank(1).kernel("gemm", 0, 100).build(), "a");
+  run.add(TraceBuilder().rank(2).kernel("gemm", 20, decades_ns).build(), "a");
+  (void)run.result("timeline");
+  const ResultMatrix& compute = matrix(run, "/timeline/iteration_-1/compute_ns");
+  ASSERT_EQ(compute.columns_count, 10);
+  EXPECT_EQ(compute.values, (std::vector<std::int32_t>{10, 10, 10, 10, 10, -1, -1, -1, -1, -1,    //
+                                                       10, 10, 10, 10, 10, 10, 10, 10, 10, 10,    //
+                                                       -1, -1, 10, 10, 10, 10, 10, 10, 10, 10}));
+}
+
+TEST(Timeline, WhereNoCaptureMayBeRightThereIsNone) {
+  SmallRun run;
+  run.config.timeline_bins = 10;
+  run.add(TraceBuilder().rank(0).kernel("gemm", 0, 50).kernel("gemm", INT64_MAX / 4, 50).build(), "a");
+  const MetricResult result = run.result("timeline");
+  EXPECT_EQ(result.report.status, Status::absent);
+  EXPECT_TRUE(run.matrices.empty());
+}
+
 TEST(Timeline, EveryWorkerKnowsWhereItsRowsBelong) {
   SmallRun alone = two_hosts(), many = two_hosts();
   (void)alone.result("timeline");
