@@ -13,6 +13,7 @@ struct Expected {
   const char* file;
   std::int64_t segments, blocks, reserved, allocated, active, requested, inactive, largest_inactive, entries;
   std::int64_t peak_requested, peak_reserved, allocations, allocations_bytes, frees, segment_allocations;
+  friend std::ostream& operator<<(std::ostream& out, const Expected& want) { return out << want.file; }
 };
 
 class MemorySnapshotCorpus : public testing::TestWithParam<Expected> {};
