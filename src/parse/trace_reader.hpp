@@ -66,7 +66,7 @@ struct ReadOptions {
   Wants wants;
   FilePart part;
   PartExchange* parts = nullptr;  // for a Kineto trace in parts
-  Lent lent;                      // to part 0
+  Lent lent{};                    // to part 0
   const Communicators* communicators = nullptr;  // what the other exports of the run say of NCCL's communicators
   std::int64_t window_bytes = 4 << 20;
   std::int64_t inflate_limit = 200;  // bytes of text per byte of a gzip file; 0 = none

@@ -45,7 +45,9 @@ void expect_exact(Planted planted) {
     EXPECT_EQ(spread.count, static_cast<std::int64_t>(values.size()));
     EXPECT_EQ(spread.mean(), mean(values));
     EXPECT_EQ(spread.positive_count, values.end() - positive);
-    if (positive != values.end()) EXPECT_EQ(spread.positive_mean(), mean(std::span(positive, values.end())));
+    if (positive != values.end()) {
+      EXPECT_EQ(spread.positive_mean(), mean(std::span(positive, values.end())));
+    }
     EXPECT_EQ(spread.least(), values.front());
     EXPECT_EQ(spread.p50(), percentile(values, 50));
     EXPECT_EQ(spread.p95(), percentile(values, 95));
