@@ -36,6 +36,8 @@ struct Replay {
   std::int64_t length_ns = 0;
 };
 Replay replay(const StepGraph& graph, const GraphTimes& times);
+/// The length alone.
+std::int64_t replayed_length_ns(const StepGraph& graph, const GraphTimes& times);
 
 /// Whether the step's measured times, replayed, give its measured length within 1 %.
 bool replays(const StepGraph& graph, const GraphTimes& measured);

@@ -5,6 +5,15 @@
 
 #include "exchange/graph_transfer.hpp"
 
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define CCL_CASES_X86
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define CCL_INLINE __attribute__((always_inline))
+#else
+#define CCL_INLINE
+#endif
+
 namespace ccl {
 namespace {
 
@@ -92,11 +101,11 @@ std::size_t CaseReplays::deal_places() {
   return places_count;
 }
 
-void CaseReplays::run() {
+CCL_INLINE inline CaseReplays::Lanes CaseReplays::pass() {
   constexpr Lanes none{};
   std::ranges::fill(last_ns_, LastStart{});
   Lanes length_ns = none;
-  const auto mix = [](std::uint8_t bits, std::int64_t measured, std::int64_t changed, std::int64_t ideal) {
+  const auto mix = [](std::uint8_t bits, std::int64_t measured, std::int64_t changed, std::int64_t ideal) CCL_INLINE {
     Lanes out;
     for (std::size_t c = 0; c < cases_at_once; ++c) {
       const std::int64_t mask = -static_cast<std::int64_t>(bits >> c & 1);
@@ -105,13 +114,13 @@ void CaseReplays::run() {
     }
     return out;
   };
-  const auto later = [](Lanes& ns, const Lanes& other) {
+  const auto later = [](Lanes& ns, const Lanes& other) CCL_INLINE {
     for (std::size_t lane = 0; lane < ns.size(); ++lane) ns[lane] = std::max(ns[lane], other[lane]);
   };
-  const auto plus = [](Lanes& ns, const Lanes& more) {
+  const auto plus = [](Lanes& ns, const Lanes& more) CCL_INLINE {
     for (std::size_t lane = 0; lane < ns.size(); ++lane) ns[lane] += more[lane];
   };
-  const auto run_of = [&](std::size_t i) {
+  const auto run_of = [&](std::size_t i) CCL_INLINE {
     const ShortTimes& times = graph_.times[i];
     return mix(bits_[i].run, times.measured_run_ns, change_ == ShortChange::ideal ? times.ideal_run_ns : times.hidden_run_ns,
                times.ideal_run_ns);
@@ -141,6 +150,19 @@ void CaseReplays::run() {
       later(length_ns, end_ns_[place_[member]]);
     }
   }
+  return length_ns;
+}
+
+#if defined(CCL_CASES_X86)
+__attribute__((target("avx512f,avx512vl"))) CaseReplays::Lanes CaseReplays::pass_avx512() { return pass(); }
+#endif
+
+void CaseReplays::run() {
+#if defined(CCL_CASES_X86)
+  const Lanes length_ns = __builtin_cpu_supports("avx512vl") ? pass_avx512() : pass();
+#else
+  const Lanes length_ns = pass();
+#endif
   for (std::size_t c = 0; c < waiting_; ++c) lengths_.push_back({length_ns[c], length_ns[cases_at_once + c]});
   std::ranges::fill(bits_, CaseBits{});
   waiting_ = 0;

@@ -167,7 +167,7 @@ struct Efficiency {
       if (replays(step, times)) {
         for (std::size_t i = 0; i < step.size(); ++i)
           if (is_with_others(step.ops[i])) times.run_ns[i] = unseen.of(i) < 0 ? 0 : times.run_ns[i] - unseen.of(i);
-        row.ideal_ns = replay(step, times).length_ns;
+        row.ideal_ns = replayed_length_ns(step, times);
         out.of<Row>().push_back({step.step, step.replica, step.start_ns, step.length_ns(), {}, row.ideal_ns});
       }
     }
