@@ -62,7 +62,8 @@ struct StragglerLag {
       return std::span(collectives.members)
           .subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen));
     };
-    std::map<std::pair<std::int32_t, RankId>, FirstMeeting> first;
+    std::vector<FirstMeeting> first(context.ranks.entries.size());  // by row of /ranks
+    Tally tally;
     Waiting waiting(context.ranks.entries.size());
     std::vector<const MatchedInstance*> of_step;  // of one group
     const auto add_step = [&] {
@@ -75,25 +76,28 @@ struct StragglerLag {
       const bool usable = instance.credible && instance.transfer_ns >= 0;
       if (usable) add_transfer(instance, members, dimension, out.of<Transfer>());
       if (!is_symmetric(instance.op)) continue;
-      Tally tally{.instances_count = 1};
+      ++tally.instances_count;
       if (usable) {
+        ++tally.credible_count;
         add_instance(instance, members, dimension, waiting, out);
         if (!of_step.empty() && !same_step(*of_step.back(), instance)) add_step();
         of_step.push_back(&instance);
         for (const MatchedMember& member : members) {
           const FirstMeeting meeting{instance.replica, member.rank, instance.iteration, member.start_ns,
                                      member.rank.value == instance.last_rank ? instance.wait_sum_ns : 0};
-          first.try_emplace({instance.replica, member.rank}, meeting).first->second.combine(meeting);
+          FirstMeeting& kept = first[static_cast<std::size_t>(member.rank_row)];
+          if (kept.rank.known()) kept.combine(meeting);
+          else kept = meeting;
         }
       }
-      tally.credible_count = usable ? 1 : 0;
-      out.of<Tally>().push_back(tally);
     }
+    if (tally.instances_count > 0) out.of<Tally>().push_back(tally);
     add_step();
     waiting.steps.move_to(out.of<Row>());
     waiting.groups.move_to(out.of<ByGroup>());
     waiting.dimensions.move_to(out.of<ByDimension>());
-    for (const auto& [rank, meeting] : first) out.of<FirstMeeting>().push_back(meeting);
+    for (const FirstMeeting& meeting : first)
+      if (meeting.rank.known()) out.of<FirstMeeting>().push_back(meeting);
     out.for_each([](auto& rows) { sort_and_fold(rows); });
   }
 
