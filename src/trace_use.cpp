@@ -1,12 +1,8 @@
 #include "trace_use.hpp"
 
-#include <stdlib.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
 #include <algorithm>
 
+#include "core/freed_memory.hpp"
 #include "exchange/record_context.hpp"
 #include "metrics/stages.hpp"
 #include "metrics/trace_views.hpp"
@@ -36,16 +32,8 @@ void give_up(Rows& column) {
   if (column.capacity_bytes() > large_bytes) gone.swap(column);
 }
 
-/// What is freed stays with malloc where something newer lies behind it. Of a large trace it is given back, since the next
-/// list is of another size; for small ones that is not worth its time.
-void give_back_freed(const RankTrace& trace) {
-  constexpr std::size_t large_events_count = std::size_t{1} << 19;
-#ifdef __GLIBC__
-  if (trace.events.size() >= large_events_count) malloc_trim(0);
-#else
-  (void)trace, (void)large_events_count;
-#endif
-}
+/// What is freed stays with malloc where something newer lies behind it, and the next list is of another size.
+void give_back_freed(const RankTrace& trace) { give_back_freed_memory(trace.events.size()); }
 
 bool reads_slices(const Wants& wants) {
   return wants.annotations || wants.cpu_ops || wants.python || wants.runtime_calls;

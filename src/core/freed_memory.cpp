@@ -15,6 +15,13 @@ void keep_freed_memory() {
 #endif
 }
 
+void give_back_freed_memory([[maybe_unused]] std::size_t events_count) {
+#ifdef __GLIBC__
+  constexpr std::size_t large_events_count = std::size_t{1} << 19;
+  if (events_count >= large_events_count) malloc_trim(0);
+#endif
+}
+
 void keep_all_freed_memory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_MAX, 0);

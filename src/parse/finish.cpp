@@ -4,6 +4,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "parse/event_order.hpp"
+
 namespace ccl {
 namespace {
 
@@ -22,90 +24,6 @@ void sort_lanes(RankTrace& trace) {
   }
   trace.lanes = std::move(lanes);
   for (std::uint16_t& lane : trace.events.lane) lane = renumbered[lane];
-}
-
-/// Applies f to every column of the table.
-template <class F>
-void for_each_column(EventTable& events, F f) {
-  f(events.start_ns);
-  f(events.dur_ns);
-  f(events.name);
-  f(events.lane);
-  f(events.kind);
-  f(events.step);
-  f(events.correlation);
-  f(events.launch_ns);
-  f(events.launch_thread);
-}
-
-// Row i of the sorted table = row order[i] of the old one, cycle by cycle in place: no second copy of any column.
-// order is used up.
-void permute(EventTable& events, std::vector<std::uint32_t>& order) {
-  const auto move_row = [&](std::size_t to, std::size_t from) {
-    for_each_column(events, [&](auto& column) { column[to] = column[from]; });
-  };
-  const std::size_t spare = events.size();
-  for_each_column(events, [&](auto& column) { column.resize(spare + 1); });
-  for (std::size_t first = 0; first < spare; ++first) {
-    if (order[first] == first) continue;
-    move_row(spare, first);
-    std::size_t at = first;
-    while (order[at] != first) {
-      const std::size_t from = order[at];
-      move_row(at, from);
-      order[at] = static_cast<std::uint32_t>(at);
-      at = from;
-    }
-    move_row(at, spare);
-    order[at] = static_cast<std::uint32_t>(at);
-  }
-  for_each_column(events, [&](auto& column) { column.resize(spare); });
-}
-
-template <class Rows>
-void renumber(Rows& rows, const std::vector<std::uint32_t>& new_row) {
-  const auto less = [](const auto& a, const auto& b) { return a.event < b.event; };
-  if (!new_row.empty())
-    for (auto& row : rows) row.event = new_row[row.event];
-  if (!std::is_sorted(rows.begin(), rows.end(), less)) std::sort(rows.begin(), rows.end(), less);
-}
-
-// Profilers write GPU events nearly in order: most are a few places off. Gives up where that is not so.
-template <class Less>
-bool insertion_sort(std::vector<std::uint32_t>& order, Less less) {
-  std::size_t moves_left = 16 * order.size();
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    const std::uint32_t row = order[i];
-    std::size_t at = i;
-    for (; at > 0 && less(row, order[at - 1]) && moves_left > 0; --at, --moves_left) order[at] = order[at - 1];
-    order[at] = row;
-    if (moves_left == 0) return false;
-  }
-  return true;
-}
-
-// 8 bytes per event for the length of the call, and only if the file is not in order already.
-void sort_events(RankTrace& trace) {
-  EventTable& events = trace.events;
-  const auto key = [&](std::size_t i) { return std::tuple(events.start_ns[i], events.lane[i], events.correlation[i], i); };
-  const auto less = [&](std::uint32_t a, std::uint32_t b) {
-    return events.start_ns[a] != events.start_ns[b] ? events.start_ns[a] < events.start_ns[b] : key(a) < key(b);
-  };
-  bool sorted = true;
-  for (std::size_t i = 1; i < events.size() && sorted; ++i)
-    sorted = events.start_ns[i - 1] < events.start_ns[i] || key(i - 1) < key(i);
-  std::vector<std::uint32_t> new_row;
-  if (!sorted) {
-    std::vector<std::uint32_t> order(events.size());
-    std::iota(order.begin(), order.end(), 0U);
-    if (!insertion_sort(order, less)) std::sort(order.begin(), order.end(), less);
-    new_row.resize(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) new_row[order[i]] = static_cast<std::uint32_t>(i);
-    permute(events, order);
-  }
-  renumber(trace.collectives, new_row);
-  renumber(trace.memory_operations, new_row);
-  renumber(trace.kernel_shapes, new_row);
 }
 
 // A number that occurs twice keeps its first window, widened while the others overlap it (one marker per thread).
@@ -292,7 +210,7 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   warn(Code::negative_duration, clear_negative_durations(trace.events));
   trace.events.step.resize(trace.events.size());
   sort_lanes(trace);
-  sort_events(trace);
+  sort_events(trace, lent);
   trace.slices.sort();
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);

@@ -345,9 +345,10 @@ void KinetoBuilder::shift_times(std::int64_t base_ns) {
   trace_.slices.shift(base_ns);
 }
 
-void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Problems& problems) {
+void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Problems& problems,
+                          std::span<const Processors> lent) {
   launches_.finish(trace_.events);
-  communication_.finish(trace_);
+  communication_.finish(trace_, lent);
   complete_groups(trace_, header.pg_config);
   shift_times(header.base_ns);
   trace_.rank = header.rank;

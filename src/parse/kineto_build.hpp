@@ -37,20 +37,26 @@ class KinetoBuilder {
   /// False if the text is not JSON.
   bool add(std::string_view text);
   /// Joins, moves times to baseTimeNanoseconds and takes over the header. origin: file, iteration of problems.
-  void close(const TraceHeader& header, const Problem& origin, Problems& problems);
+  void close(const TraceHeader& header, const Problem& origin, Problems& problems, std::span<const Processors> lent = {});
   RankTrace& trace() { return trace_; }
   /// Whether any object so far had a phase, as events of a trace have.
   bool any_event() const { return any_event_; }
 
-  // A later part on its way to the first (kineto_part.cpp).
+  /// Of a later part, behind its absorb(): to be used for another one. What is known of names, lanes, threads and groups
+  /// stays. False: that is too much to be kept.
+  bool start_next_part();
   /// Whether what was read can be put together with other parts at all.
   bool can_be_a_part() const;
+  /// Joins a later part to what is here (kineto_part.cpp).
+  void absorb(const KinetoBuilder& part);
+
+  // A later part on its way to another worker (kineto_parcels.cpp).
   Bytes pack_tables() const;
   std::size_t parcels_count() const;  // of events, at least one
   Bytes pack_events(std::size_t parcel) const;
-  /// The other end: the tables of one part, then all its events in order.
-  void absorb_tables(ByteReader& in);
-  void absorb_events(ByteReader& in);
+  /// The other end, empty before: the tables, then all events in order.
+  void unpack_tables(ByteReader& in);
+  void unpack_events(ByteReader& in);
 
  private:
   bool add_looked_at(std::string_view text);
@@ -76,9 +82,11 @@ class KinetoBuilder {
   void add_node(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns, std::string_view function);
   /// The node in which an operator may be a repeated one; null if there is none.
   Node* node_around(std::uint32_t thread, std::int64_t start_ns, std::string_view name);
-  struct Operator;
-  void absorb_slices(const CpuSlices& slices, const std::vector<Operator>& operators,
-                     const std::vector<std::string>& raw_names);
+  struct PartNumbers;
+  void absorb_slices(const KinetoBuilder& part, const PartNumbers& numbers);
+  void absorb_events(const KinetoBuilder& part, const PartNumbers& numbers);
+  /// By number.
+  std::vector<std::string_view> thread_keys() const;
 
   std::uint16_t lane(std::int32_t device, std::int64_t stream);
   std::uint32_t thread(const EventText& event);
@@ -119,13 +127,6 @@ class KinetoBuilder {
   BuildsPart builds_;
   Column<Operator> operators_;
   StringTable raw_names_;
-
-  /// Numbers of the part that is being absorbed.
-  struct PartNumbers {
-    std::uint32_t first_event = 0;
-    std::vector<std::uint32_t> names, threads;
-    std::vector<std::uint16_t> lanes;
-  } part_;
 
   bool any_event_ = false;
   bool paired_ = false;  // there are events of a begin and an end

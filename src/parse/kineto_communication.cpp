@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/collective_math.hpp"
+#include "core/shares.hpp"
 #include "parse/decimal.hpp"
 
 namespace ccl {
@@ -199,39 +200,40 @@ const CommunicationRows::Annotation* CommunicationRows::innermost(std::uint32_t 
   return nullptr;
 }
 
-void CommunicationRows::take_annotations(RankTrace& trace) {
-  if (annotations_.empty()) return;
+void CommunicationRows::sort_annotations() {
   std::sort(annotations_.begin(), annotations_.end(), [](const Annotation& a, const Annotation& b) {
     return std::tuple(a.thread, a.start_ns, -a.end_ns) < std::tuple(b.thread, b.start_ns, -b.end_ns);
   });
   for (std::size_t i = 1; i < annotations_.size(); ++i)
     if (annotations_[i].thread == annotations_[i - 1].thread)
       annotations_[i].reach_ns = std::max(annotations_[i].reach_ns, annotations_[i - 1].reach_ns);
-  for (Collective& row : trace.collectives) {
-    const std::int64_t launch_ns = trace.events.launch_ns[row.event];
-    if (launch_ns == absent_ns) continue;
-    const Annotation* around = innermost(trace.events.launch_thread[row.event], launch_ns);
-    if (around == nullptr) continue;
-    row.coalesced = row.coalesced || around->said.coalesced;
-    if (is_unclear(row.op) && around->said.op != CollectiveOp::unknown) row.op = around->said.op;
-    const bool names_peer = row.op == around->said.op && (row.op == CollectiveOp::send || row.op == CollectiveOp::recv);
-    if (names_peer && row.peer == -1 && around->said.peer_place >= 0) row.peer = peer_at_place(around->said.peer_place);
-  }
 }
 
-void CommunicationRows::finish(RankTrace& trace) {
-  take_records(trace);
-  take_annotations(trace);
+void CommunicationRows::take_annotation(const EventTable& events, Collective& row) const {
+  const std::int64_t launch_ns = events.launch_ns[row.event];
+  if (launch_ns == absent_ns) return;
+  const Annotation* around = innermost(events.launch_thread[row.event], launch_ns);
+  if (around == nullptr) return;
+  row.coalesced = row.coalesced || around->said.coalesced;
+  if (is_unclear(row.op) && around->said.op != CollectiveOp::unknown) row.op = around->said.op;
+  const bool names_peer = row.op == around->said.op && (row.op == CollectiveOp::send || row.op == CollectiveOp::recv);
+  if (names_peer && row.peer == -1 && around->said.peer_place >= 0) row.peer = peer_at_place(around->said.peer_place);
+}
+
+void CommunicationRows::finish(RankTrace& trace, std::span<const Processors> lent) {
+  side_by_side(lent, {[&] { take_records(trace); }, [&] { sort_annotations(); }});
+  const std::vector<Share> shares = shares_of(annotations_.empty() ? 0 : trace.collectives.size(), lent);
+  for_each_share(shares, lent, [&](std::size_t share) {
+    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) take_annotation(trace.events, trace.collectives[i]);
+  });
   // The trace is used while the reader is still there. An empty list in braces would only clear them.
   records_ = std::vector<Record>();
   bare_ = std::vector<Bare>();
   annotations_ = std::vector<Annotation>();
 }
 
-void CommunicationRows::clear() {
-  groups_.clear();
-  record_group_rows_.clear();
-  record_groups_.clear();
+void CommunicationRows::start_next_part() {
+  record_texts_ = {};  // their rows go
   record_rows_.clear();
   records_.clear();
   bare_.clear();
@@ -247,9 +249,20 @@ void CommunicationRows::pack(const RankTrace& trace, ByteWriter& out) const {
   out.array(annotations_);
 }
 
-void CommunicationRows::absorb(ByteReader& in, RankTrace& trace, const Place& place) {
-  const std::vector<std::uint32_t> groups = groups_.absorb(in, trace.groups);
-  const std::vector<std::uint32_t> record_groups = record_group_rows_.absorb(in, record_groups_);
+void CommunicationRows::unpack(ByteReader& in, RankTrace& trace) {
+  groups_.unpack(in, trace.groups);
+  record_group_rows_.unpack(in, record_groups_);
+  record_rows_ = in.array<Collective>();
+  records_ = in.array<Record>();
+  bare_ = in.array<Bare>();
+  annotations_ = in.array<Annotation>();
+}
+
+void CommunicationRows::absorb(const CommunicationRows& part, const RankTrace& of_part, RankTrace& trace,
+                               const Place& place) {
+  const std::vector<std::uint32_t> groups = groups_.absorb(part.groups_, of_part.groups, trace.groups);
+  const std::vector<std::uint32_t> record_groups =
+      record_group_rows_.absorb(part.record_group_rows_, part.record_groups_, record_groups_);
   const auto move_splits = [&](Collective& row) {
     row.first_split += static_cast<std::uint32_t>(place.first_split);
     row.first_out_split += static_cast<std::uint32_t>(place.first_split);
@@ -259,17 +272,17 @@ void CommunicationRows::absorb(ByteReader& in, RankTrace& trace, const Place& pl
     trace.collectives[i].group = groups[trace.collectives[i].group];
   }
   const std::size_t rows_before = record_rows_.size();
-  for (Collective& row : in.array<Collective>()) {
+  for (Collective row : part.record_rows_) {
     move_splits(row);
     row.group = record_groups[row.group];
     record_rows_.push_back(row);
   }
-  for (const Record& record : in.array<Record>()) records_.push_back({record.external_id, rows_before + record.row});
-  for (Bare& bare : in.array<Bare>()) {
+  for (const Record& record : part.records_) records_.push_back({record.external_id, rows_before + record.row});
+  for (Bare bare : part.bare_) {
     bare.collective += static_cast<std::uint32_t>(place.first_collective);
     bare_.push_back(bare);
   }
-  for (Annotation& annotation : in.array<Annotation>()) {
+  for (Annotation annotation : part.annotations_) {
     annotation.thread = place.threads[annotation.thread];
     annotations_.push_back(annotation);
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/problems.hpp"
+#include "core/processors.hpp"
 #include "core/tables.hpp"
 #include "parse/kineto_arguments.hpp"
 #include "parse/kineto_groups.hpp"
@@ -28,18 +29,20 @@ class CommunicationRows {
 
   /// Call when all launches are joined: gives kernels without arguments those of the record with their External id,
   /// and unclear operations and unnamed peers those of the innermost annotation around their launch.
-  void finish(RankTrace& trace);
-  void clear();
+  void finish(RankTrace& trace, std::span<const Processors> lent = {});
+  /// Empty, but groups and what was made of the texts of kernels are still known.
+  void start_next_part();
 
   /// All but the collectives and splits themselves, which are the trace's.
   void pack(const RankTrace& trace, ByteWriter& out) const;
+  void unpack(ByteReader& in, RankTrace& trace);
   /// Where the rows of another part of the file have been put in the trace.
   struct Place {
     std::size_t first_collective, first_split;
     std::span<const std::uint32_t> threads;  // their numbers here
   };
   /// That part's collectives, which stand in the trace already, get their groups and splits.
-  void absorb(ByteReader& in, RankTrace& trace, const Place& place);
+  void absorb(const CommunicationRows& part, const RankTrace& of_part, RankTrace& trace, const Place& place);
 
  private:
   struct Record {
@@ -85,7 +88,8 @@ class CommunicationRows {
   static Collective read(const CommunicationArguments& arguments, RankTrace& trace);
   Said said_by(std::string_view raw_name);
   void take_records(RankTrace& trace);
-  void take_annotations(RankTrace& trace);
+  void sort_annotations();
+  void take_annotation(const EventTable& events, Collective& row) const;
   const Annotation* innermost(std::uint32_t thread, std::int64_t time_ns) const;
 
   KnownTexts kernel_texts_, record_texts_;

@@ -48,12 +48,17 @@ std::uint32_t GroupRows::row(const CommunicationArguments& arguments, std::vecto
   return found->second;
 }
 
-void GroupRows::pack(const std::vector<ProcessGroup>& groups, ByteWriter& out) const {
-  std::vector<const std::string*> keys(groups.size());
+std::vector<const std::string*> GroupRows::keys(std::size_t count) const {
+  std::vector<const std::string*> keys(count);
   for (const auto& [key, row] : rows_) keys[row] = &key;
+  return keys;
+}
+
+void GroupRows::pack(const std::vector<ProcessGroup>& groups, ByteWriter& out) const {
+  const std::vector<const std::string*> of_rows = keys(groups.size());
   out.value<std::uint64_t>(groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    out.text(*keys[i]);
+    out.text(*of_rows[i]);
     out.text(groups[i].name);
     out.text(groups[i].description);
     out.value(groups[i].size);
@@ -61,17 +66,24 @@ void GroupRows::pack(const std::vector<ProcessGroup>& groups, ByteWriter& out) c
   }
 }
 
-std::vector<std::uint32_t> GroupRows::absorb(ByteReader& in, std::vector<ProcessGroup>& groups) {
-  std::vector<std::uint32_t> numbers(in.value<std::uint64_t>());
-  for (std::uint32_t& number : numbers) {
-    const auto [found, is_new] = rows_.try_emplace(in.text(), static_cast<std::uint32_t>(groups.size()));
-    ProcessGroup group;
+void GroupRows::unpack(ByteReader& in, std::vector<ProcessGroup>& groups) {
+  for (auto left = in.value<std::uint64_t>(); left > 0; --left) {
+    rows_.emplace(in.text(), static_cast<std::uint32_t>(groups.size()));
+    ProcessGroup& group = groups.emplace_back();
     group.name = in.text();
     group.description = in.text();
     group.size = in.value<std::int32_t>();
     group.members = in.array<std::int32_t>();
-    if (is_new) groups.push_back(std::move(group));
-    number = found->second;
+  }
+}
+
+std::vector<std::uint32_t> GroupRows::absorb(const GroupRows& part, const std::vector<ProcessGroup>& of_part,
+                                             std::vector<ProcessGroup>& groups) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string* const key : part.keys(of_part.size())) {
+    const auto [found, is_new] = rows_.try_emplace(*key, static_cast<std::uint32_t>(groups.size()));
+    if (is_new) groups.push_back(of_part[numbers.size()]);
+    numbers.push_back(found->second);
   }
   return numbers;
 }

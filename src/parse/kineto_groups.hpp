@@ -16,14 +16,18 @@ class GroupRows {
  public:
   /// Row of the group that the arguments name; the row "all" (no name, size −1) if they name none.
   std::uint32_t row(const CommunicationArguments& arguments, std::vector<ProcessGroup>& groups);
-  void clear() { rows_.clear(); }
 
   /// groups: those that row() made.
   void pack(const std::vector<ProcessGroup>& groups, ByteWriter& out) const;
+  void unpack(ByteReader& in, std::vector<ProcessGroup>& groups);
   /// Rows of another part of the file, as if row() had been asked for each of them: their numbers here.
-  std::vector<std::uint32_t> absorb(ByteReader& in, std::vector<ProcessGroup>& groups);
+  std::vector<std::uint32_t> absorb(const GroupRows& part, const std::vector<ProcessGroup>& of_part,
+                                    std::vector<ProcessGroup>& groups);
 
  private:
+  /// In the order of rows.
+  std::vector<const std::string*> keys(std::size_t count) const;
+
   std::unordered_map<std::string, std::uint32_t> rows_;
   std::string key_;
 };

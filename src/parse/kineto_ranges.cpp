@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "parse/kineto_parcels.hpp"
 #include "parse/kineto_reader.hpp"
 #include "parse/part_threads.hpp"
 #include "parse/salvage.hpp"
@@ -37,7 +38,7 @@ bool opens_with_brace(int fd) {
 
 /// Where an event seems to start, at the offset or soon behind it; else the size of the file.
 std::int64_t border_near(int fd, std::int64_t offset, std::int64_t file_bytes) {
-  constexpr std::size_t first_look = std::size_t{64} << 10, last_look = std::size_t{64} << 20;
+  constexpr std::size_t first_look = std::size_t{16} << 10, last_look = std::size_t{64} << 20;
   if (offset < static_cast<std::int64_t>(salvage_context_bytes)) return file_bytes;
   const std::int64_t begin = offset - static_cast<std::int64_t>(salvage_context_bytes);
   for (std::size_t look = first_look; look <= last_look; look *= 4) {
@@ -95,103 +96,6 @@ class FileCut {
   int readers_, rounds_;
 };
 
-/// The first parcel of a part.
-struct PartTold {
-  bool usable = false, reaches_end = false;  // of the file
-  bool is_last = true;                       // that comes from this reader
-  std::uint64_t parcels_count = 0;           // that follow
-  ScanOutcome scan;
-  std::vector<TraceHeader::Said> header;
-  Bytes tables;
-};
-
-Bytes pack(const PartTold& part) {
-  ByteWriter out;
-  out.value(part.usable);
-  out.value(part.reaches_end);
-  out.value(part.is_last);
-  out.value(part.parcels_count);
-  out.value(part.scan.text_bytes);
-  out.value(part.scan.cut);
-  out.value(part.scan.ends_at_event);
-  out.array(part.scan.damage);
-  out.value<std::uint64_t>(part.header.size());
-  for (const TraceHeader::Said& said : part.header) {
-    out.text(said.key);
-    out.text(said.text);
-    out.value(said.type);
-  }
-  out.array(part.tables);
-  return out.take();
-}
-
-/// What broke down on its way is empty, and nothing comes behind it.
-PartTold unpack(const Bytes& bytes) {
-  PartTold part;
-  if (bytes.empty()) return part;
-  ByteReader in(bytes);
-  part.usable = in.value<bool>();
-  part.reaches_end = in.value<bool>();
-  part.is_last = in.value<bool>();
-  part.parcels_count = in.value<std::uint64_t>();
-  part.scan.text_bytes = in.value<std::int64_t>();
-  part.scan.cut = in.value<bool>();
-  part.scan.ends_at_event = in.value<bool>();
-  part.scan.damage = in.array<DamagedRange>();
-  part.header.resize(in.value<std::uint64_t>());
-  for (TraceHeader::Said& said : part.header) {
-    said.key = in.text();
-    said.text = in.text();
-    said.type = in.value<JsonType>();
-  }
-  part.tables = in.array<std::byte>();
-  return part;
-}
-
-/// Takes the parts of each reader in order. What is left when it goes is taken all the same: the others wait until it is.
-class IncomingParts {
- public:
-  IncomingParts(PartExchange& parts, int readers) : parts_(parts), over_(static_cast<std::size_t>(readers)) {}
-  IncomingParts(const IncomingParts&) = delete;
-  IncomingParts& operator=(const IncomingParts&) = delete;
-  ~IncomingParts() {
-    try {
-      finish_part();
-      for (std::size_t reader = 1; reader < over_.size(); ++reader)
-        while (!over_[reader]) next_of(static_cast<int>(reader)), finish_part();
-    } catch (const FatalError&) {
-      // The connection is gone, and with it who waits.
-    }
-  }
-  /// Nothing comes of these.
-  void skip(const std::vector<int>& readers) {
-    for (const int reader : readers) over_[static_cast<std::size_t>(reader)] = true;
-  }
-  PartTold next_of(int reader) {
-    finish_part();
-    const auto of_reader = static_cast<std::size_t>(reader);
-    if (over_[of_reader]) return {};
-    PartTold part = unpack(parts_.take(reader));
-    reader_ = reader;
-    left_ = part.parcels_count;
-    over_[of_reader] = part.is_last;
-    return part;
-  }
-  Bytes parcel() {
-    --left_;
-    return parts_.take(reader_);
-  }
-
- private:
-  void finish_part() {
-    while (left_ > 0) parcel();
-  }
-  PartExchange& parts_;
-  std::vector<bool> over_;  // by reader
-  int reader_ = 0;
-  std::uint64_t left_ = 0;
-};
-
 void add_outcome(const ScanOutcome& part, ScanOutcome& all) {
   all.text_bytes += part.text_bytes;
   all.cut = part.cut;
@@ -199,17 +103,10 @@ void add_outcome(const ScanOutcome& part, ScanOutcome& all) {
 }
 
 /// Joins what came to what the builder has; false if it does not fit.
-bool absorb(const PartTold& part, IncomingParts& incoming, KinetoBuilder& builder, TraceHeader& header) {
-  if (!part.usable) return false;
-  ByteReader tables(part.tables);
-  builder.absorb_tables(tables);
-  for (std::uint64_t i = 0; i < part.parcels_count; ++i) {
-    const Bytes parcel = incoming.parcel();
-    if (parcel.empty()) return false;
-    ByteReader events(parcel);
-    builder.absorb_events(events);
-  }
-  for (const TraceHeader::Said& said : part.header)
+bool absorb(const KinetoPart* part, KinetoBuilder& builder, TraceHeader& header) {
+  if (part == nullptr || !part->usable) return false;
+  builder.absorb(*part->builder);
+  for (const TraceHeader::Said& said : part->header)
     read_header_value(said.key, JsonValue{said.type, said.text}, header);
   return true;
 }
@@ -221,7 +118,7 @@ void pass_over_part(const ReadOptions& options) {
   if (options.part.number > 0)
     options.parts->give({});
   else
-    IncomingParts(*options.parts, options.part.count).skip(options.lent.parts);
+    PartReceiver(options).skip(options.lent.parts);
 }
 
 ScanOutcome KinetoReader::scan_range(const TraceFile& file, FileRange range, const ReadOptions& options,
@@ -234,62 +131,51 @@ ScanOutcome KinetoReader::scan_range(const TraceFile& file, FileRange range, con
   return scan(*source, scan_of, last ? ScanEnd::of_file : ScanEnd::of_range, progress);
 }
 
-void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options, Progress& progress) {
+void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options, PartGiver& giver, Progress& progress) {
   const FileCut cut(file, options.part.count, range_bytes_);
-  std::uint64_t owed = 0;  // parcels that were announced
-  bool last_told = false;
-  try {
-    for (int number = options.part.number; !last_told; number += options.part.count) {
-      PartTold part;
-      KinetoBuilder builder(options, memory_, BuildsPart::later);
-      const std::optional<FileRange> range = cut.range(number);
-      if (range.has_value()) {
-        TraceHeader header;
-        header.keeps_said = true;
-        // Nothing of the file is left for a part that begins where it ends.
-        if (range->begin < file.bytes) part.scan = scan_range(file, *range, options, builder, header, progress);
-        part.reaches_end = range->end == file.bytes;
-        part.usable = (part.scan.status == SourceStatus::end || range->begin >= file.bytes) && builder.can_be_a_part();
-        part.header = std::move(header.said);
-        if (part.usable) part.tables = builder.pack_tables(), part.parcels_count = builder.parcels_count();
-      }
-      part.is_last = !part.usable || number + options.part.count >= cut.ranges_count();
-      Bytes first = pack(part);
-      owed = part.parcels_count;
-      last_told = part.is_last;
-      options.parts->give(std::move(first));
-      for (std::size_t parcel = 0; owed > 0; ++parcel, --owed) options.parts->give(builder.pack_events(parcel));
+  OwnedPart part = std::make_unique<KinetoPart>();
+  for (int number = options.part.number; part != nullptr; number += options.part.count) {
+    part->start_next(options);
+    const std::optional<FileRange> range = cut.range(number);
+    if (range.has_value()) {
+      TraceHeader header;
+      header.keeps_said = true;
+      // Nothing of the file is left for a part that begins where it ends.
+      if (range->begin < file.bytes) part->scan = scan_range(file, *range, options, *part->builder, header, progress);
+      part->reaches_end = range->end == file.bytes;
+      part->usable = (part->scan.status == SourceStatus::end || range->begin >= file.bytes) && part->builder->can_be_a_part();
+      part->header = std::move(header.said);
     }
-  } catch (const std::bad_alloc&) {
-    for (; owed > 0; --owed) options.parts->give({});
-    if (!last_told) options.parts->give({});
-    throw;
+    part->is_last = !part->usable || number + options.part.count >= cut.ranges_count();
+    part = giver.give(std::move(part));
   }
 }
 
 std::optional<ScanOutcome> KinetoReader::take_parts(const TraceFile& file, const ReadOptions& options,
                                                     KinetoBuilder& builder, TraceHeader& header, Progress& progress) {
-  PartThreads threads(options, progress, [&](const ReadOptions& of_part, Progress& of_thread) {
-    KinetoReader(limit_bytes_, inflate_, level_, range_bytes_).give_parts(file, of_part, of_thread);
+  PartReceiver elsewhere(options);
+  elsewhere.skip(options.lent.parts);
+  PartThreads threads(options, elsewhere, progress, [&](const ReadOptions& of_part, PartGiver& giver, Progress& of_thread) {
+    KinetoReader(limit_bytes_, inflate_, level_, range_bytes_).give_parts(file, of_part, giver, of_thread);
   });
   std::optional<ScanOutcome> found = join_parts(file, options, threads, builder, header, progress);
   threads.finish();
   return found;
 }
 
-std::optional<ScanOutcome> KinetoReader::join_parts(const TraceFile& file, const ReadOptions& options, PartExchange& parts,
+std::optional<ScanOutcome> KinetoReader::join_parts(const TraceFile& file, const ReadOptions& options, PartTaker& parts,
                                                     KinetoBuilder& builder, TraceHeader& header, Progress& progress) {
-  IncomingParts incoming(parts, options.part.count);
   const FileCut cut(file, options.part.count, range_bytes_);
   ScanOutcome all;
   bool at_file_end = false;
   for (int number = 0; number < cut.ranges_count() && !at_file_end; ++number) {
     ScanOutcome found;
     if (const int reader = cut.reader_of(number); reader > 0) {
-      const PartTold part = incoming.next_of(reader);
-      if (!absorb(part, incoming, builder, header)) return std::nullopt;
-      found = part.scan;
-      at_file_end = part.reaches_end;
+      OwnedPart part = parts.take(reader);
+      if (!absorb(part.get(), builder, header)) return std::nullopt;
+      found = std::move(part->scan);
+      at_file_end = part->reaches_end;
+      parts.give_back(reader, std::move(part));
     } else {
       const std::optional<FileRange> range = cut.range(number);
       if (!range.has_value()) return std::nullopt;

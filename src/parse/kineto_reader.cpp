@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "core/freed_memory.hpp"
 #include "parse/finish.hpp"
+#include "parse/kineto_parcels.hpp"
 
 namespace ccl {
 namespace {
@@ -95,11 +97,17 @@ ScanOutcome KinetoReader::scan_file(const TraceFile& file, const ReadOptions& op
 void KinetoReader::read(const TraceFile& file, const ReadOptions& options, Problems& problems, Progress& progress,
                         const TraceSink& sink) {
   const bool in_parts = options.part.count > 1 && options.parts != nullptr;
-  if (in_parts && options.part.number > 0) return give_parts(file, options, progress);
+  if (in_parts && options.part.number > 0) {
+    PartSender sender(*options.parts);
+    return give_parts(file, options, sender, progress);
+  }
   TraceHeader header;
   std::optional<KinetoBuilder> builder(std::in_place, options, memory_);
   std::optional<ScanOutcome> found;
-  if (in_parts) found = take_parts(file, options, *builder, header, progress);
+  if (in_parts) {
+    found = take_parts(file, options, *builder, header, progress);
+    give_back_freed_memory(builder->trace().events.size());  // what threads had
+  }
   if (!found.has_value()) {
     if (in_parts) builder.emplace(options, memory_), header = {};
     found = scan_file(file, options, *builder, header, progress);
@@ -117,7 +125,7 @@ void KinetoReader::read(const TraceFile& file, const ReadOptions& options, Probl
   report_scan(*found, report);
   if (!found->found_events) return;
 
-  builder->close(header, report.origin(), problems);
+  builder->close(header, report.origin(), problems, options.lent.processors);
   RankTrace& trace = builder->trace();
   trace.format = TraceFormat::kineto;
   trace.iteration = file.iteration;

@@ -6,30 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "parse/byte_source.hpp"
-#include "parse/kineto_build.hpp"
-#include "parse/kineto_scan.hpp"
+#include "parse/kineto_part.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
-
-/// What is known when the text has been scanned, beside the events.
-struct ScanOutcome {
-  bool stopped = false;
-  SourceStatus status = SourceStatus::more;
-  std::string error;
-  std::int64_t text_bytes = 0, trailing_bytes = 0;
-  bool cut = false, found_events = false;
-  bool ends_at_event = false;  // of a range: the scan of the whole file would start an event right behind it
-  std::vector<DamagedRange> damage;
-};
 
 class KinetoReader final : public TraceReader {
  public:
   /// An event or header value above the limit is passed over (size_limit); it bounds the memory of a window.
   static constexpr std::size_t default_limit_bytes = std::size_t{256} << 20;
   /// What one of several readers of a file reads at a time.
-  static constexpr std::int64_t default_range_bytes = std::int64_t{64} << 20;
+  static constexpr std::int64_t default_range_bytes = std::int64_t{16} << 20;
   explicit KinetoReader(std::size_t limit_bytes = default_limit_bytes, InflateBackend inflate = InflateBackend::best,
                         SplitLevel level = best_split_level(), std::int64_t range_bytes = default_range_bytes)
       : limit_bytes_(limit_bytes), range_bytes_(range_bytes), inflate_(inflate), level_(level) {}
@@ -46,12 +33,12 @@ class KinetoReader final : public TraceReader {
   ScanOutcome scan_range(const TraceFile& file, FileRange range, const ReadOptions& options, KinetoBuilder& builder,
                          TraceHeader& header, Progress& progress);
   /// Later parts: scanned and given to the reader of the first.
-  void give_parts(const TraceFile& file, const ReadOptions& options, Progress& progress);
+  void give_parts(const TraceFile& file, const ReadOptions& options, PartGiver& giver, Progress& progress);
   /// The first part and others: scanned and joined by those that come. Nothing if the ranges did not fit together: the builder is of no
   /// use then, and the whole file must be read.
   std::optional<ScanOutcome> take_parts(const TraceFile& file, const ReadOptions& options, KinetoBuilder& builder,
                                         TraceHeader& header, Progress& progress);
-  std::optional<ScanOutcome> join_parts(const TraceFile& file, const ReadOptions& options, PartExchange& parts,
+  std::optional<ScanOutcome> join_parts(const TraceFile& file, const ReadOptions& options, PartTaker& parts,
                                         KinetoBuilder& builder, TraceHeader& header, Progress& progress);
 
   std::size_t limit_bytes_;

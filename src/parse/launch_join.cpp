@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/added_rows.hpp"
 #include "parse/packed_numbers.hpp"
 
 namespace ccl {
@@ -155,28 +156,28 @@ void LaunchJoin::pack(const EventTable& events, std::size_t first, std::size_t e
   }, out);
 }
 
-void LaunchJoin::replay(ByteReader& in, std::uint32_t first_event, std::span<const std::uint32_t> threads,
-                        EventTable& events) {
-  std::vector<Written> launches(in.value<std::uint64_t>());
+void LaunchJoin::unpack(ByteReader& in, const EventTable& events) {
+  const std::span<Written> launches = added_rows(written_, in.value<std::uint64_t>());
   unpack_differences(in, [&](std::size_t i, std::int64_t row) { launches[i].before_event = static_cast<std::uint64_t>(row); });
   unpack_differences(in, [&](std::size_t i, std::int64_t key) { launches[i].launch.key = key; });
   unpack_differences(in, [&](std::size_t i, std::int64_t ns) { launches[i].launch.start_ns = ns; });
-  unpack_numbers(in, [&](std::size_t i, std::uint64_t thread) { launches[i].launch.thread = threads[thread]; });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t thread) { launches[i].launch.thread = static_cast<std::uint32_t>(thread); });
   unpack_numbers(in, [&](std::size_t i, std::uint64_t state) { launches[i].launch.state = static_cast<std::uint32_t>(state); });
-  std::vector<Waiting> waiting(in.value<std::uint64_t>());
+  const std::span<Waiting> waiting = added_rows(waiting_, in.value<std::uint64_t>());
   unpack_differences(in, [&](std::size_t i, std::int64_t row) { waiting[i].row = static_cast<std::uint32_t>(row); });
   unpack_numbers(in, [&](std::size_t i, std::uint64_t more) {
-    const std::int64_t correlation = events.correlation[waiting[i].row + first_event];
-    waiting[i].key = static_cast<std::int64_t>(more + static_cast<std::uint64_t>(correlation));
+    waiting[i].key = static_cast<std::int64_t>(more + static_cast<std::uint64_t>(events.correlation[waiting[i].row]));
   });
-  std::size_t next = 0;
+}
+
+void LaunchJoin::replay(const LaunchJoin& written, std::uint32_t first_event, std::span<const std::uint32_t> threads,
+                        EventTable& events) {
+  const Written* next = written.written_.begin();
   const auto add_launches = [&](std::uint64_t up_to) {
-    for (; next < launches.size() && launches[next].before_event <= up_to; ++next) {
-      const Launch& launch = launches[next].launch;
-      add_launch(launch.key, launch.start_ns, launch.thread, launch.state == graph_launch);
-    }
+    for (; next != written.written_.end() && next->before_event <= up_to; ++next)
+      add_launch(next->launch.key, next->launch.start_ns, threads[next->launch.thread], next->launch.state == graph_launch);
   };
-  for (const Waiting& event : waiting) {
+  for (const Waiting& event : written.waiting_) {
     add_launches(event.row);
     add_event(event.key, event.row + first_event, events);
   }

@@ -29,9 +29,11 @@ class LaunchJoin {
   void write_down() { writes_down_ = true; }
   /// What was written down of the events [first, end); launches go with the event behind them.
   void pack(const EventTable& events, std::size_t first, std::size_t end, ByteWriter& out) const;
-  /// What another one packed, as if it came here; events (which have their correlation) and threads get the numbers they
-  /// have in the whole file.
-  void replay(ByteReader& in, std::uint32_t first_event, std::span<const std::uint32_t> threads, EventTable& events);
+  /// Adds what was packed to what is written down here; events have their correlation.
+  void unpack(ByteReader& in, const EventTable& events);
+  /// What another one has written down, as if it came here; events and threads get the numbers they have in the whole file.
+  void replay(const LaunchJoin& written, std::uint32_t first_event, std::span<const std::uint32_t> threads,
+              EventTable& events);
 
  private:
   struct Launch {

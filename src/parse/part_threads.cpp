@@ -1,5 +1,6 @@
 #include "parse/part_threads.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -8,14 +9,19 @@
 
 namespace ccl {
 
-class PartThreads::Reader final : public PartExchange, public Progress {
+namespace {
+
+constexpr std::int64_t most_window_bytes = std::int64_t{1} << 20;  // each thread has a window
+
+}  // namespace
+
+class PartThreads::Reader final : public PartGiver, public Progress {
  public:
-  Reader(ReadOptions options, const Progress& progress, const Processors& processors, const ReadPart& read_part)
+  Reader(const ReadOptions& options, const Progress& progress, const Processors& processors, const ReadParts& read_parts)
       : progress_(progress) {
-    options.parts = this;
-    thread_.emplace(processors, [this, options = std::move(options), read_part] {
+    thread_.emplace(processors, [this, options, read_parts] {
       try {
-        read_part(options, *this);
+        read_parts(options, *this, *this);
       } catch (...) {
         thrown_ = std::current_exception();
       }
@@ -25,52 +31,61 @@ class PartThreads::Reader final : public PartExchange, public Progress {
     });
   }
 
-  /// Nobody takes anything more. The thread uses this object until it has ended.
-  void leave() {
+  /// Nobody takes anything more. Returns when the thread, which uses this object, has ended: what it threw.
+  std::exception_ptr leave() {
     {
       const std::lock_guard lock(mutex_);
       abandoned_ = true;
       changed_.notify_all();
     }
-    wait();
-  }
-
-  void give(Bytes parcel) override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return abandoned_ || waiting_bytes_ < enough_bytes; });
-    waiting_bytes_ += parcel.size();
-    parcels_.push_back(std::move(parcel));
-    changed_.notify_all();
-  }
-  /// Nothing when the thread gave up.
-  Bytes take(int /*number*/) override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return over_ || !parcels_.empty(); });
-    if (parcels_.empty()) return {};
-    Bytes parcel = std::move(parcels_.front());
-    parcels_.pop_front();
-    waiting_bytes_ -= parcel.size();
-    changed_.notify_all();
-    return parcel;
-  }
-  std::exception_ptr wait() {
     thread_->join();
     return thrown_;
   }
 
+  OwnedPart give(OwnedPart part) override {
+    const bool is_last = part->is_last;
+    std::unique_lock lock(mutex_);
+    parts_.push_back(std::move(part));
+    changed_.notify_all();
+    if (is_last) return nullptr;
+    changed_.wait(lock, [&] { return abandoned_ || !free_.empty() || made_count_ < most_parts; });
+    if (abandoned_ || free_.empty()) {
+      ++made_count_;
+      return std::make_unique<KinetoPart>();
+    }
+    part = std::move(free_.back());
+    free_.pop_back();
+    return part;
+  }
+  OwnedPart take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return over_ || !parts_.empty(); });
+    if (parts_.empty()) return nullptr;
+    OwnedPart part = std::move(parts_.front());
+    parts_.pop_front();
+    return part;
+  }
+  void give_back(OwnedPart part) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(part));
+    changed_.notify_all();
+  }
+
   void add_bytes(std::int64_t bytes) override { read_bytes_ += bytes; }
-  bool stop_requested() const override { return progress_.stop_requested(); }
+  bool stop_requested() const override { return abandoned_ || progress_.stop_requested(); }
   std::int64_t take_read_bytes() { return read_bytes_.exchange(0); }
 
  private:
-  static constexpr std::size_t enough_bytes = std::size_t{2} << 20;  // then the thread waits: it is a range or two ahead
+  static constexpr int most_parts = 3;  // one is read, one waits, one is joined
   const Progress& progress_;
   std::atomic<std::int64_t> read_bytes_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Bytes> parcels_;
-  std::size_t waiting_bytes_ = 0;  // of them
-  bool over_ = false, abandoned_ = false;  // the thread gives nothing more, nobody takes anything more
+  std::deque<OwnedPart> parts_;
+  std::vector<OwnedPart> free_;
+  int made_count_ = 1;  // the thread begins with one
+  bool over_ = false;   // the thread gives nothing more
+  std::atomic<bool> abandoned_ = false;  // nobody takes anything more
   std::exception_ptr thrown_;  // read when the thread has ended
   std::optional<PlacedThread> thread_;  // last: starts when all else is there
 };
@@ -80,30 +95,37 @@ void PartThreads::Leave::operator()(Reader* reader) const {
   delete reader;
 }
 
-PartThreads::PartThreads(const ReadOptions& options, Progress& progress, const ReadPart& read_part)
-    : elsewhere_(*options.parts), progress_(progress), readers_(static_cast<std::size_t>(options.part.count)) {
+PartThreads::PartThreads(const ReadOptions& options, PartTaker& elsewhere, Progress& progress, const ReadParts& read_parts)
+    : elsewhere_(elsewhere), progress_(progress), readers_(static_cast<std::size_t>(options.part.count)) {
   for (std::size_t i = 0; i < options.lent.parts.size(); ++i) {
     ReadOptions of_part = options;
     of_part.part.number = options.lent.parts[i];
-    auto& reader = readers_[static_cast<std::size_t>(of_part.part.number)];
-    reader.reset(new Reader(std::move(of_part), progress, options.lent.processors[i], read_part));
+    of_part.window_bytes = std::min(options.window_bytes, most_window_bytes);
+    readers_[static_cast<std::size_t>(of_part.part.number)].reset(
+        new Reader(of_part, progress, options.lent.processors[i], read_parts));
   }
 }
 
 PartThreads::~PartThreads() = default;
 
-Bytes PartThreads::take(int number) {
-  Reader* const reader = readers_[static_cast<std::size_t>(number)].get();
-  if (reader == nullptr) return elsewhere_.take(number);
-  Bytes parcel = reader->take(number);
-  if (const std::int64_t bytes = reader->take_read_bytes(); bytes > 0) progress_.add_bytes(bytes);
-  return parcel;
+OwnedPart PartThreads::take(int reader) {
+  Reader* const here = readers_[static_cast<std::size_t>(reader)].get();
+  if (here == nullptr) return elsewhere_.take(reader);
+  OwnedPart part = here->take();
+  if (const std::int64_t bytes = here->take_read_bytes(); bytes > 0) progress_.add_bytes(bytes);
+  return part;
+}
+
+void PartThreads::give_back(int reader, OwnedPart part) {
+  Reader* const here = readers_[static_cast<std::size_t>(reader)].get();
+  if (here == nullptr) return elsewhere_.give_back(reader, std::move(part));
+  here->give_back(std::move(part));
 }
 
 void PartThreads::finish() {
   std::exception_ptr first;
   for (const auto& reader : readers_)
-    if (const std::exception_ptr thrown = reader ? reader->wait() : nullptr; thrown && !first) first = thrown;
+    if (const std::exception_ptr thrown = reader ? reader->leave() : nullptr; thrown && !first) first = thrown;
   if (first) std::rethrow_exception(first);
 }
 

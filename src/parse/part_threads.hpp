@@ -1,25 +1,26 @@
 // Parts of a Kineto trace that threads of this process read, on processors that other workers lend; the parts of workers
-// that lend nothing come from those.
+// that lend nothing come from those. Parts go from hand to hand, and their memory back.
 #pragma once
 #include <exception>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "parse/kineto_part.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
 
-class PartThreads final : public PartExchange {
+class PartThreads final : public PartTaker {
  public:
-  /// Reads one part and gives its parcels: options.part and options.parts are set for it.
-  using ReadPart = std::function<void(const ReadOptions& options, Progress& progress)>;
-  /// progress hears of the bytes of the threads when parcels are taken. Waits for the threads when it goes.
-  PartThreads(const ReadOptions& options, Progress& progress, const ReadPart& read_part);
+  /// Reads the parts of one reader, options.part, and gives them.
+  using ReadParts = std::function<void(const ReadOptions& options, PartGiver& giver, Progress& progress)>;
+  /// progress hears of the bytes of the threads when parts are taken. Waits for the threads when it goes.
+  PartThreads(const ReadOptions& options, PartTaker& elsewhere, Progress& progress, const ReadParts& read_parts);
   ~PartThreads() override;
-  void give(Bytes) override {}
-  Bytes take(int number) override;
-  /// Waits for the threads; throws what one of them threw.
+  OwnedPart take(int reader) override;
+  void give_back(int reader, OwnedPart part) override;
+  /// Nothing more is taken. Waits for the threads; throws what one of them threw.
   void finish();
 
  private:
@@ -27,7 +28,7 @@ class PartThreads final : public PartExchange {
   struct Leave {
     void operator()(Reader* reader) const;
   };
-  PartExchange& elsewhere_;
+  PartTaker& elsewhere_;
   Progress& progress_;
   std::vector<std::unique_ptr<Reader, Leave>> readers_;  // by part; null: not read here
 };
