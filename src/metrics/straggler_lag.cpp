@@ -34,7 +34,7 @@ struct StragglerLag {
         .needs = "traces of at least two ranks that share collectives",
         .section = PageSection::answer,
         .aliases = {},
-        .wants = {.annotations = true, .cpu_ops = true, .python = true, .runtime_calls = true},
+        .wants = {.runtime_calls = true},
         .needs_matching = true};
   }
   using Tables = straggler::Tables;
