@@ -12,6 +12,7 @@
 #include "core/bytes.hpp"
 #include "exchange/graph_order.hpp"
 #include "exchange/settle_records.hpp"
+#include "metrics/format.hpp"
 #include "parse/execution_trace.hpp"
 #include "parse/memory_snapshot.hpp"
 #include "parse/nsys_survey.hpp"
@@ -224,7 +225,7 @@ void refuse_absent_steps(const LocalResults& local, const Config& config, const 
     if (seen.count(step) != 0) continue;
     const std::string present = seen.empty()
                                     ? "no trace has steps"
-                                    : fmt::format("{} step{}, {} to {}", seen.size(), seen.size() == 1 ? "" : "s", *seen.begin(), *seen.rbegin());
+                                    : fmt::format("{}, {} to {}", counted(seen.size(), "step"), *seen.begin(), *seen.rbegin());
     throw FatalError(ExitCode::bad_request, fmt::format("{} is in no trace ({})", option, present));
   }
 }
