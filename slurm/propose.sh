@@ -39,6 +39,7 @@ find -L "$folder" -type f -regextype posix-extended -iregex '.*\.(json|gz|jsonl|
       expected_s = work_s / tasks > longest_s ? work_s / tasks : longest_s
       options = sprintf("--nodes=%d --ntasks-per-node=%d --cpus-per-task=2 --time=%d", nodes, per_node, up(3 * expected_s / 60) + 2)
       if (only_options == "yes") { print options; exit }
-      printf "%d files, %.2f GB; about %d s of reading on %d worker%s\n", files, bytes / 1e9, up(expected_s), tasks, (tasks > 1 ? "s" : "")
+      size = bytes < 1e7 ? sprintf("%.2f MB", bytes / 1e6) : sprintf("%.2f GB", bytes / 1e9)
+      printf "%d file%s, %s; about %d s of reading on %d worker%s\n", files, (files > 1 ? "s" : ""), size, up(expected_s), tasks, (tasks > 1 ? "s" : "")
       print "sbatch " options " slurm/analyze.sbatch " ENVIRON["quoted"]
     }'

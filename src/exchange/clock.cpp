@@ -290,7 +290,7 @@ ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, con
     if (clock.hosts[h].corrected) continue;
     Problem problem;
     problem.code = Code::clock_uncorrected;
-    problem.detail = "host " + ranks.hosts[h];
+    problem.detail = host_text(ranks.hosts[h]);
     problems.add(problem);
   }
   return clock;

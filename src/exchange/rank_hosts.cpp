@@ -51,6 +51,15 @@ void place_in_blocks(Ranks& ranks, std::int64_t size, HostSource source, bool ne
 
 }  // namespace
 
+std::string host_text(const std::string& host) {
+  if (host.starts_with('?')) {
+    const std::size_t slash = host.find('/');
+    if (slash == std::string::npos) return "the host of rank " + host.substr(1);
+    return "the host of replica " + host.substr(1, slash - 1) + " rank " + host.substr(slash + 1);
+  }
+  return (host.find(' ') == std::string::npos ? "host " : "the host of ") + host;
+}
+
 std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size, std::int64_t world_size) {
   const std::string prefix = replica >= 0 ? "replica " + std::to_string(replica) + " " : "";
   const std::int64_t last = world_size > first ? std::min(first + size, world_size) - 1 : first + size - 1;

@@ -53,6 +53,9 @@ struct RankEntry {
   bool takes_part = true;                  // in cross-rank numbers
 };
 
+/// "host node10"; a host that has no name is said by its ranks: "the host of ranks 4-7", of "?5" "the host of rank 5".
+std::string host_text(const std::string& host);
+
 struct Ranks {
   std::vector<RankEntry> entries;
   std::vector<std::string> hosts;          // sorted; a clock domain each

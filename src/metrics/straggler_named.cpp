@@ -149,9 +149,10 @@ std::string window_text(const StragglerCall& call) {
   return call.persistence.affected_count == 1 ? " in this step" : " in these steps";
 }
 
-std::string host_text(const RankBlame& rank, const Ranks& ranks) {
+std::string known_host(const RankBlame& rank, const Ranks& ranks) {
   for (const RankEntry& entry : ranks.entries)
-    if (entry.rank == rank.rank && entry.replica == rank.replica && !entry.host.empty()) return "; host " + entry.host;
+    if (entry.rank == rank.rank && entry.replica == rank.replica && entry.host_source != HostSource::unknown)
+      return "; " + host_text(entry.host);
   return "";
 }
 
@@ -175,7 +176,7 @@ void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const Stra
   add_line(lines, "",
            "it delays its group by " + milliseconds(delay_ns) + in_steps_text(call) +
                longer_text(rank, call, evidence) + "; " + percent(share) + " of that on " +
-               group_name(evidence.context.groups, group) + host_text(rank, evidence.context.ranks));
+               group_name(evidence.context.groups, group) + known_host(rank, evidence.context.ranks));
   const std::string cause = why(own, call, evidence);
   if (!cause.empty()) add_line(lines, "", "cause" + window_text(call) + ": " + cause);
   const double blamed_ns = blamed_period_ns(rank, call, evidence);
@@ -190,7 +191,7 @@ void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const Stra
 std::string further_straggler(const RankBlame& rank, const StragglerCall& call, const OwnBlame& own,
                               const Evidence& evidence) {
   return rank_name(rank.replica, rank.rank) + " too: " + milliseconds(ns_per_step(rank, call)) + in_steps_text(call) +
-         ": " + why(own, call, evidence) + host_text(rank, evidence.context.ranks);
+         ": " + why(own, call, evidence) + known_host(rank, evidence.context.ranks);
 }
 
 /// Why the rank that is last most often is not the one named; empty if it is. all, own: the same ranks.

@@ -27,7 +27,8 @@ struct Loss {
 /// "it is left out; use --rank-regex": what a code without detail means for the user.
 std::string advice_text(Code code) {
   std::string text(info(code).advice);
-  text.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
+  const bool acronym = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1]));
+  if (!acronym) text.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
   text.pop_back();
   return text;
 }

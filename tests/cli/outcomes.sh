@@ -4,7 +4,8 @@
 set -u
 program=$1 synth=$2
 launcher=("${@:3}" 2)
-source "$(dirname "${BASH_SOURCE[0]}")/../support/expect.sh"
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+source "$top/tests/support/expect.sh"
 # run CODE ARGUMENT...
 run() {
   local wanted=$1
@@ -24,6 +25,13 @@ expect "the page ends with the path of the file" [ "$(tail -n 1 out | tr -s ' ')
 expect "a page has at most 60 lines" [ "$(wc -l <out)" -le 60 ]
 expect "a page has at most 100 columns" silent_about out '.{101}'
 expect "notes go to stderr" says err 'a\.h5'
+
+mkdir -p jobs build/demo
+cp "$top/jobs/demo.yaml" jobs
+cp -r set build/demo/traces
+run 0 --job jobs/demo.yaml
+sed -n '/^What the demonstration prints/,/^| word/p' "$top/README.md" | sed '1,/^```/d;/^```/,$d' >shown
+expect "the page is the one README.md shows" diff <(sed "s|$folder/||" out) shown
 
 run 0 set/profile_traces -o b.h5 --output-json -q
 expect "JSON and nothing else" says out '^\{.*\}$'

@@ -124,6 +124,14 @@ TEST(Hosts, ReplicasNeverShareABlock) {
   EXPECT_THAT(b.resolve().hosts, ElementsAre("replica 0 ranks 0-3", "replica 1 ranks 0-3"));
 }
 
+TEST(Hosts, WhatHasNoNameIsSaidByItsRanks) {
+  EXPECT_EQ(host_text("nid001234"), "host nid001234");
+  EXPECT_EQ(host_text("ranks 4-7"), "the host of ranks 4-7");
+  EXPECT_EQ(host_text("replica 1 ranks 0-3"), "the host of replica 1 ranks 0-3");
+  EXPECT_EQ(host_text("?5"), "the host of rank 5");
+  EXPECT_EQ(host_text("?1/5"), "the host of replica 1 rank 5");
+}
+
 TEST(Hosts, SortedAsPeopleNumberThem) {
   const Ranks ranks = placed({0, 8, 16}, 8, 8).resolve();
   EXPECT_THAT(ranks.hosts, ElementsAre("ranks 0-7", "ranks 8-15", "ranks 16-23"));

@@ -18,6 +18,7 @@ mkdir -p traces/iteration_3 && truncate -s 900M traces/iteration_3/rank{0,1,2,3}
 expect "it proposes" says out '^sbatch --nodes=1 --ntasks-per-node=1 --cpus-per-task=2 --time=3 slurm/analyze.sbatch traces$'
 mkdir "two words" && truncate -s 9K "two words/rank0.JSON.GZ"
 "$share/slurm/propose.sh" "two words" >out 2>err || complain "propose.sh of a folder with a space"
+expect "a small set is said in MB" says out '^1 file, 0\.01 MB; about 1 s '
 expect "its line can be pasted" says out 'slurm/analyze.sbatch two\\ words$'
 refused() {  # WHAT SAYS COMMAND...
   local what=$1 words=$2
