@@ -11,6 +11,7 @@
 #include "parse/kineto_parcels.hpp"
 #include "parse/kineto_reader.hpp"
 #include "parse/part_threads.hpp"
+#include "parse/range_turns.hpp"
 #include "parse/salvage.hpp"
 
 namespace ccl {
@@ -60,7 +61,6 @@ class FileCut {
         rounds_(static_cast<int>(std::clamp<std::int64_t>(file.bytes / range_bytes / readers, 1, most_rounds))) {}
 
   int ranges_count() const { return rounds_ * readers_; }
-  int reader_of(int number) const { return number % readers_; }
 
   /// Nothing if the file is not to be read in parts. Each reader finds the borders of its own ranges, the same ones as its
   /// neighbours.
@@ -131,10 +131,15 @@ ScanOutcome KinetoReader::scan_range(const TraceFile& file, FileRange range, con
   return scan(*source, scan_of, last ? ScanEnd::of_file : ScanEnd::of_range, progress);
 }
 
-void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options, PartGiver& giver, Progress& progress) {
+RangeTurns KinetoReader::turns(const TraceFile& file, const ReadOptions& options) const {
+  return {FileCut(file, options.part.count, range_bytes_).ranges_count(), options.part.count, options.lent.parts};
+}
+
+void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options, RangeTurns& turns, PartGiver& giver,
+                              Progress& progress) {
   const FileCut cut(file, options.part.count, range_bytes_);
   OwnedPart part = std::make_unique<KinetoPart>();
-  for (int number = options.part.number; part != nullptr; number += options.part.count) {
+  for (int number = turns.next(options.part.number, -1), next = 0; part != nullptr; number = next) {
     part->start_next(options);
     const std::optional<FileRange> range = cut.range(number);
     if (range.has_value()) {
@@ -146,7 +151,8 @@ void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options,
       part->usable = (part->scan.status == SourceStatus::end || range->begin >= file.bytes) && part->builder->can_be_a_part();
       part->header = std::move(header.said);
     }
-    part->is_last = !part->usable || number + options.part.count >= cut.ranges_count();
+    next = turns.next(options.part.number, number);
+    part->is_last = !part->usable || next == cut.ranges_count();
     part = giver.give(std::move(part));
   }
 }
@@ -155,22 +161,24 @@ std::optional<ScanOutcome> KinetoReader::take_parts(const TraceFile& file, const
                                                     KinetoBuilder& builder, TraceHeader& header, Progress& progress) {
   PartReceiver elsewhere(options);
   elsewhere.skip(options.lent.parts);
+  RangeTurns of_all = turns(file, options);
   PartThreads threads(options, elsewhere, progress, [&](const ReadOptions& of_part, PartGiver& giver, Progress& of_thread) {
-    KinetoReader(limit_bytes_, inflate_, level_, range_bytes_).give_parts(file, of_part, giver, of_thread);
+    KinetoReader(limit_bytes_, inflate_, level_, range_bytes_).give_parts(file, of_part, of_all, giver, of_thread);
   });
-  std::optional<ScanOutcome> found = join_parts(file, options, threads, builder, header, progress);
+  std::optional<ScanOutcome> found = join_parts(file, options, of_all, threads, builder, header, progress);
   threads.finish();
   return found;
 }
 
-std::optional<ScanOutcome> KinetoReader::join_parts(const TraceFile& file, const ReadOptions& options, PartTaker& parts,
-                                                    KinetoBuilder& builder, TraceHeader& header, Progress& progress) {
+std::optional<ScanOutcome> KinetoReader::join_parts(const TraceFile& file, const ReadOptions& options, RangeTurns& turns,
+                                                    PartTaker& parts, KinetoBuilder& builder, TraceHeader& header,
+                                                    Progress& progress) {
   const FileCut cut(file, options.part.count, range_bytes_);
   ScanOutcome all;
   bool at_file_end = false;
   for (int number = 0; number < cut.ranges_count() && !at_file_end; ++number) {
     ScanOutcome found;
-    if (const int reader = cut.reader_of(number); reader > 0) {
+    if (const int reader = turns.reach(number); reader > 0) {
       OwnedPart part = parts.take(reader);
       if (!absorb(part.get(), builder, header)) return std::nullopt;
       found = std::move(part->scan);

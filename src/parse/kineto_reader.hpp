@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parse/kineto_part.hpp"
+#include "parse/range_turns.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
@@ -16,7 +17,7 @@ class KinetoReader final : public TraceReader {
   /// An event or header value above the limit is passed over (size_limit); it bounds the memory of a window.
   static constexpr std::size_t default_limit_bytes = std::size_t{256} << 20;
   /// What one of several readers of a file reads at a time.
-  static constexpr std::int64_t default_range_bytes = std::int64_t{16} << 20;
+  static constexpr std::int64_t default_range_bytes = std::int64_t{8} << 20;
   explicit KinetoReader(std::size_t limit_bytes = default_limit_bytes, InflateBackend inflate = InflateBackend::best,
                         SplitLevel level = best_split_level(), std::int64_t range_bytes = default_range_bytes)
       : limit_bytes_(limit_bytes), range_bytes_(range_bytes), inflate_(inflate), level_(level) {}
@@ -32,14 +33,15 @@ class KinetoReader final : public TraceReader {
                         Progress& progress);
   ScanOutcome scan_range(const TraceFile& file, FileRange range, const ReadOptions& options, KinetoBuilder& builder,
                          TraceHeader& header, Progress& progress);
+  RangeTurns turns(const TraceFile& file, const ReadOptions& options) const;
   /// Later parts: scanned and given to the reader of the first.
-  void give_parts(const TraceFile& file, const ReadOptions& options, PartGiver& giver, Progress& progress);
+  void give_parts(const TraceFile& file, const ReadOptions& options, RangeTurns& turns, PartGiver& giver, Progress& progress);
   /// The first part and others: scanned and joined by those that come. Nothing if the ranges did not fit together: the builder is of no
   /// use then, and the whole file must be read.
   std::optional<ScanOutcome> take_parts(const TraceFile& file, const ReadOptions& options, KinetoBuilder& builder,
                                         TraceHeader& header, Progress& progress);
-  std::optional<ScanOutcome> join_parts(const TraceFile& file, const ReadOptions& options, PartTaker& parts,
-                                        KinetoBuilder& builder, TraceHeader& header, Progress& progress);
+  std::optional<ScanOutcome> join_parts(const TraceFile& file, const ReadOptions& options, RangeTurns& turns,
+                                        PartTaker& parts, KinetoBuilder& builder, TraceHeader& header, Progress& progress);
 
   std::size_t limit_bytes_;
   std::int64_t range_bytes_;

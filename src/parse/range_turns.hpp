@@ -1,0 +1,29 @@
+// Which reader of a Kineto file reads which of its ranges. They are dealt round. Among the first reader and its threads,
+// on processors that others lend, the first is dealt more than it can read: a thread that gets ahead takes of that.
+#pragma once
+#include <mutex>
+#include <vector>
+
+namespace ccl {
+
+class RangeTurns {
+ public:
+  /// lent: the readers that are threads of the first one, which share this object. The others have one of their own.
+  RangeTurns(int ranges_count, int readers, const std::vector<int>& lent = {});
+
+  /// Whose this range is, once the first reader has come to it. It comes to all of them, in order.
+  int reach(int number);
+  /// The next one of a later reader, in order; ranges_count if there is none. It keeps it.
+  int next(int reader, int behind);
+
+ private:
+  bool is_lent(int reader) const;
+  bool first_has_time(int number) const;
+
+  std::vector<int> lent_;
+  std::mutex mutex_;
+  int reached_ = 0;
+  std::vector<int> readers_;  // by range
+};
+
+}  // namespace ccl
