@@ -12,18 +12,15 @@ namespace {
 
 using Order = std::vector<std::uint32_t>;
 
-/// Applies f to every column of the table.
-template <class F>
-void for_each_column(EventTable& events, F f) {
-  f(events.start_ns);
-  f(events.dur_ns);
-  f(events.name);
-  f(events.lane);
-  f(events.kind);
-  f(events.step);
-  f(events.correlation);
-  f(events.launch_ns);
-  f(events.launch_thread);
+/// The cells of a row.
+auto row_of(EventTable& events, std::size_t i) {
+  return std::tie(events.start_ns[i], events.dur_ns[i], events.name[i], events.lane[i], events.kind[i], events.step[i],
+                  events.correlation[i], events.launch_ns[i], events.launch_thread[i]);
+}
+
+template <class... Cells>
+std::tuple<Cells...> copy_of(const std::tuple<Cells&...>& row) {
+  return row;
 }
 
 // Profilers write GPU events nearly in order: most are a few places off. Rows from `next` on are inserted among those of the
@@ -68,22 +65,19 @@ void close_shares(std::vector<Share>& shares, const Order& order, const std::vec
 }
 
 // Row i of the sorted table = row order[i] of the old one, cycle by cycle in place: no second copy of any column.
-// order is used up. spare: a row that is free.
-void permute(EventTable& events, Order& order, Share share, std::size_t spare) {
-  const auto move_row = [&](std::size_t to, std::size_t from) {
-    for_each_column(events, [&](auto& column) { column[to] = column[from]; });
-  };
+// order is used up.
+void permute(EventTable& events, Order& order, Share share) {
   for (std::size_t first = share.begin; first < share.end; ++first) {
     if (order[first] == first) continue;
-    move_row(spare, first);
+    const auto spare = copy_of(row_of(events, first));
     std::size_t at = first;
     while (order[at] != first) {
       const std::size_t from = order[at];
-      move_row(at, from);
+      row_of(events, at) = row_of(events, from);
       order[at] = static_cast<std::uint32_t>(at);
       at = from;
     }
-    move_row(at, spare);
+    row_of(events, at) = spare;
     order[at] = static_cast<std::uint32_t>(at);
   }
 }
@@ -98,18 +92,17 @@ void renumber(Rows& rows, const std::vector<std::uint32_t>& new_row) {
 
 /// Puts the table in order; the new number of each row.
 std::vector<std::uint32_t> apply(EventTable& events, Order order, std::vector<Share> shares, std::span<const Processors> lent) {
-  const std::size_t size = events.size();
-  std::vector<std::uint32_t> new_row(size), last_rows(shares.size());
+  std::vector<std::uint32_t> new_row(events.size()), last_rows(shares.size());
   for_each_share(shares, lent, [&](std::size_t share) {
+    std::uint32_t last_row = 0;  // in the list once: what threads write side by side goes to and fro between them
     for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) {
       new_row[order[i]] = static_cast<std::uint32_t>(i);
-      last_rows[share] = std::max(last_rows[share], order[i]);
+      last_row = std::max(last_row, order[i]);
     }
+    last_rows[share] = last_row;
   });
   close_shares(shares, order, last_rows);
-  for_each_column(events, [&](auto& column) { column.resize(size + shares.size()); });
-  for_each_share(shares, lent, [&](std::size_t i) { permute(events, order, shares[i], size + i); });
-  for_each_column(events, [&](auto& column) { column.resize(size); });
+  for_each_share(shares, lent, [&](std::size_t i) { permute(events, order, shares[i]); });
   return new_row;
 }
 
