@@ -161,11 +161,11 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
       took();
       continue;
     }
-    options.parts = file.format == TraceFormat::kineto ? &shared : nullptr;
+    options.parts = &shared;
     options.lent = shared.lent();
     if (progress.stop_requested()) {
       local.ended_early = true;
-      pass_over_part(options);
+      if (file.format == TraceFormat::kineto) pass_over_part(options);
       if (speaks) problems.add(problem_of(Code::not_read, file));
       continue;
     }

@@ -1,5 +1,7 @@
 #include "shared_file.hpp"
 
+#include <utility>
+
 namespace ccl {
 namespace {
 
@@ -13,7 +15,8 @@ Bytes done() { return Bytes(1); }
 
 void lend_processors_for_test(bool lend) { lends = lend; }
 
-SharedFile::SharedFile(const TraceFile& file, FilePart part, const Comm& comm) : file_(file), comm_(comm) {
+SharedFile::SharedFile(const TraceFile& file, FilePart part, const Comm& comm) : file_(file), part_(part), comm_(comm) {
+  to_agree_ = part.count > 1 && file.format == TraceFormat::nsys_sqlite;
   if (!lends || part.count < 2 || file.format != TraceFormat::kineto) return;
   if (part.number > 0) {
     if (!comm.on_my_node(file.owner)) return;
@@ -33,8 +36,21 @@ SharedFile::SharedFile(const TraceFile& file, FilePart part, const Comm& comm) :
   }
 }
 
+bool SharedFile::any(bool mine) {
+  if (!std::exchange(to_agree_, false)) return mine;
+  const auto word = [](bool yes) { return Bytes(1, std::byte{yes}); };
+  if (part_.number > 0) {
+    comm_.send(file_.owner, word(mine));
+    return comm_.receive_asleep(file_.owner) == word(true);
+  }
+  for (int number = 1; number < part_.count; ++number) mine |= comm_.receive_asleep(reader(number)) == word(true);
+  for (int number = 1; number < part_.count; ++number) comm_.send(reader(number), word(mine));
+  return mine;
+}
+
 SharedFile::~SharedFile() {
   try {
+    any(false);
     for (const int number : lent_.parts) comm_.send(reader(number), done());
   } catch (const FatalError&) {
     // The connection is gone, and with it who sleeps.

@@ -1,5 +1,6 @@
-// One Kineto file between the workers that read it. Those on the owner's node lend it their processors, and sleep: threads of
-// the owner read their parts, and share what follows the reading. The others read their parts and send them.
+// One file between the workers that read it. Of a Kineto trace those on the owner's node lend it their processors and
+// sleep: threads of the owner read their parts, and share what follows the reading. The others read their parts and
+// send them. Of an SQLite export they agree on whether it is damaged.
 #pragma once
 #include "comm/comm.hpp"
 #include "parse/trace_reader.hpp"
@@ -21,12 +22,16 @@ class SharedFile final : public PartExchange {
 
   void give(Bytes parcel) override { comm_.send(file_.owner, parcel); }
   Bytes take(int number) override { return comm_.receive(reader(number)); }
+  /// Who does not ask has said no when this object goes: nobody waits for a file that was not read.
+  bool any(bool mine) override;
 
  private:
   int reader(int number) const { return file_.readers[static_cast<std::size_t>(number)]; }
   const TraceFile& file_;
+  const FilePart part_;
   const Comm& comm_;
   bool has_lent_ = false;
+  bool to_agree_ = false;
   Lent lent_;
 };
 

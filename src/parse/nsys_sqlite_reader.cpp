@@ -42,13 +42,17 @@ constexpr const char* names_a_rank_by_id =
     R"(("text" LIKE 'ncclComm%' OR "text" LIKE '%rank=%' OR "textId" IN (SELECT "id" FROM "StringIds" WHERE
         "value" LIKE 'ncclComm%' OR "value" LIKE '%rank=%')))";
 
-/// Condition for ranges that tell the rank of a process or its place in a communicator; "0" if none can.
+constexpr const char* names_a_thread = R"( OR ("eventType" = 39 AND "text" LIKE 'MPI Rank %'))";
+
+/// Condition for ranges and names of threads that tell the rank of a process or its place in a communicator; "0" if
+/// none can.
 std::string names_ranks(const SqliteFile& file) {
   const std::vector<std::string> columns = file.columns(file.table("NVTX_EVENTS"));
   const auto has = [&](const char* name) { return std::find(columns.begin(), columns.end(), name) != columns.end(); };
   const std::vector<std::string> strings = file.columns("StringIds");
   if (!has("text")) return "0";
-  return has("textId") && strings.size() >= 2 ? names_a_rank_by_id : names_a_rank;
+  const std::string ranges = has("textId") && strings.size() >= 2 ? names_a_rank_by_id : names_a_rank;
+  return has("eventType") ? ranges + names_a_thread : ranges;
 }
 
 /// Whether the first kernel names its process.
@@ -61,18 +65,21 @@ bool names_processes(const SqliteFile& file) {
 }
 
 /// Every process with GPU work, with its lowest device.
-std::map<std::uint64_t, std::int32_t> gpu_processes(const SqliteFile& file) {
+std::map<std::uint64_t, std::int32_t> gpu_processes(const SqliteFile& file, bool& damaged) {
   std::map<std::uint64_t, std::int32_t> all;
   std::uint64_t process = 0, last = 0;
   std::int32_t device = 0, lowest = -1;
-  for (const std::string_view table : nsys_gpu_tables)
-    for (SqliteRows rows(file, table, nsys_gpu_columns); rows.next();) {
+  for (const std::string_view table : nsys_gpu_tables) {
+    SqliteRows rows(file, table, nsys_gpu_columns);
+    while (rows.next()) {
       if (!read_gpu_place(rows, process, device) || (process == last && device >= lowest && lowest >= 0)) continue;
       const auto [at, added] = all.try_emplace(process, device);
       at->second = std::min(at->second, device);
       last = process;
       lowest = at->second;
     }
+    damaged |= rows.damaged();
+  }
   return all;
 }
 
@@ -82,6 +89,7 @@ struct Share {
   std::vector<std::uint64_t> elsewhere, own;  // processes with GPU work
   std::string names_ranks;
   bool known = true;  // else the file is not shared: part 0 has all of it
+  bool damaged = false;
 
   std::optional<ProcessFilter> filter(const NsysTable& table) const {
     if (table.process_column.empty()) return {};
@@ -92,23 +100,25 @@ struct Share {
 };
 
 Share share_of(const SqliteFile& file, FilePart part, NsysBuild& build) {
-  Share share{part, {}, {}, names_ranks(file), names_processes(file)};
+  Share share{part, {}, {}, names_ranks(file), names_processes(file), false};
   if (!share.known) {
     build.processes_are_unknown();
     return share;
   }
   build.processes_are_known();
   if (part.count < 2) return share;
-  const std::map<std::uint64_t, std::int32_t> all = gpu_processes(file);
+  const std::map<std::uint64_t, std::int32_t> all = gpu_processes(file, share.damaged);
   build.share(all, part);
   for (const auto& [process, device] : all)
     if (process != 0) (build.owns_thread(process << 24) ? share.own : share.elsewhere).push_back(process);
   return share;
 }
 
-/// One pass over one table; false if there was a stop signal.
-bool read_table(const SqliteFile& database, const NsysTable& table, const Share& share, const TraceFile& file,
-                NsysBuild& build, Problems& problems, const Progress& progress) {
+enum class Reading : std::uint8_t { whole, damaged, nothing };
+
+/// One pass over one table, which ends at the first row that can not be read; nothing if there was a stop signal.
+Reading read_table(const SqliteFile& database, const NsysTable& table, const Share& share, const TraceFile& file,
+                   NsysBuild& build, Problems& problems, const Progress& progress) {
   const std::optional<ProcessFilter> filter = share.part.count < 2 ? std::nullopt : share.filter(table);
   SqliteRows rows(database, table.name, table.columns, filter ? &*filter : nullptr);
   const bool speaks = share.part.number == 0;
@@ -116,50 +126,74 @@ bool read_table(const SqliteFile& database, const NsysTable& table, const Share&
   std::int64_t lost = 0, count = 0;
   while (rows.next()) {
     lost += table.take(rows) ? 0 : 1;
-    if (++count % between_looks == 0 && progress.stop_requested()) return false;
+    if (++count % between_looks == 0 && progress.stop_requested()) return Reading::nothing;
   }
   if (!filter && !speaks) lost = 0;
   if (lost > 0)
     problems.add({.code = Code::event_damaged, .file = file.shown, .count = lost,
                   .detail = "rows of " + std::string(table.name) + " without usable numbers"});
-  const bool damaged = rows.damaged() && speaks;
-  if (damaged)
+  if (rows.damaged())
     problems.add({.code = Code::file_cut, .file = file.shown,
                   .detail = "table " + std::string(table.name) + ": " + rows.error()});
-  build.lost(lost + (damaged ? 1 : 0));
-  return true;
+  build.lost(lost + (rows.damaged() ? 1 : 0));
+  return rows.damaged() ? Reading::damaged : Reading::whole;
 }
 
-void NsysSqliteReader::read(const TraceFile& file, const ReadOptions& options, Problems& problems,
-                            Progress& progress, const TraceSink& sink) {
+/// The rows of a part into the build; bytes: for progress. Nothing: no export, a stop signal, or all of it is part 0's.
+Reading read_part(const TraceFile& file, FilePart part, std::int64_t bytes, NsysBuild& build, Problems& problems,
+                  Progress& progress) {
   std::string error;
-  const bool speaks = options.part.number == 0;
   // What is said of the file as a whole is said once.
   Problems unsaid;
-  Problems& of_file = speaks ? problems : unsaid;
-  std::int64_t left = file.bytes / options.part.count;
+  Problems& of_file = part.number == 0 ? problems : unsaid;
   const std::unique_ptr<SqliteFile> database = SqliteFile::open(file.path, error);
   if (const std::string why = database == nullptr ? error : lacks(*database); database == nullptr || !why.empty()) {
     of_file.add({.code = Code::json_invalid, .file = file.shown, .detail = why});
-    progress.add_bytes(left);
-    return;
+    progress.add_bytes(bytes);
+    return Reading::nothing;
   }
-  NsysBuild build(file, options, problems);
-  const Share share = share_of(*database, options.part, build);
-  if (!share.known && !speaks) {
-    progress.add_bytes(left);
-    return;
+  const Share share = share_of(*database, part, build);
+  Reading reading = share.damaged ? Reading::damaged : Reading::whole;
+  if (!share.known && part.number > 0) {
+    progress.add_bytes(bytes);
+    return Reading::nothing;
   }
   for (const NsysTable& table : nsys_tables(build, file, of_file)) {
-    if (!read_table(*database, table, share, file, build, problems, progress)) {
+    if (part.count > 1 && reading == Reading::damaged) break;
+    const Reading of_table = read_table(*database, table, share, file, build, problems, progress);
+    if (of_table == Reading::nothing) {
       of_file.add({.code = Code::not_read, .file = file.shown});
-      return;
+      return Reading::nothing;
     }
-    progress.add_bytes(left / 4);
-    left -= left / 4;
+    if (of_table == Reading::damaged) reading = Reading::damaged;
+    progress.add_bytes(bytes / 4);
+    bytes -= bytes / 4;
   }
-  progress.add_bytes(left);
-  build.build(sink);
+  progress.add_bytes(bytes);
+  return reading;
+}
+
+// A table ends at the first row that can not be read, whoever's it is, but who reads a part sees the rows of others by
+// halves: of a damaged export part 0 reads all.
+void NsysSqliteReader::read(const TraceFile& file, const ReadOptions& options, Problems& problems,
+                            Progress& progress, const TraceSink& sink) {
+  std::int64_t bytes = file.bytes;
+  if (options.part.count > 1) {
+    Problems found;
+    NsysBuild build(file, options, found);
+    const Reading reading = read_part(file, options.part, bytes / options.part.count, build, found, progress);
+    const bool damaged = reading == Reading::damaged;
+    if (!(options.parts == nullptr ? damaged : options.parts->any(damaged))) {
+      if (reading != Reading::nothing) build.build(sink);
+      return problems.unite(found);
+    }
+    if (options.part.number > 0) return;
+    bytes = 0;
+  }
+  ReadOptions alone = options;
+  alone.part = {};
+  NsysBuild build(file, alone, problems);
+  if (read_part(file, alone.part, bytes, build, problems, progress) != Reading::nothing) build.build(sink);
 }
 
 }  // namespace

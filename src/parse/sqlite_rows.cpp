@@ -38,14 +38,19 @@ std::string immutable_uri(const std::string& path) {
   return uri + "?mode=ro&immutable=1";
 }
 
-/// Left to SQLite, which need not read the other columns of a row that is not wanted.
+/// Left to SQLite, which need not read the other columns of a row that is not wanted. Of a text that is no plain number
+/// SQLite and integer() think differently: those rows come all.
 std::string condition(const ProcessFilter& filter) {
-  const std::string column = quoted(filter.column);
+  const std::string column = quoted(filter.column), number = "CAST(" + column + " AS INTEGER)";
   std::string list;
-  for (const std::uint64_t process : filter.processes) list.append(list.empty() ? "" : ",").append(std::to_string(process));
-  const std::string is_id = "CASE WHEN typeof(" + column + ") IN ('integer', 'text') THEN " + column + " ELSE 0 END";
-  std::string wanted = "((" + is_id + ") >> 24 & 1099511627775) " + (filter.others ? "NOT IN (" : "IN (") + list + ")";
-  return " WHERE " + wanted + (filter.or_else.empty() ? "" : " OR " + filter.or_else);
+  for (const std::uint64_t process : filter.processes)
+    list.append(list.empty() ? "" : ",").append(std::to_string(process));
+  const auto wanted = [&](const std::string& id) {
+    return "(" + id + " >> 24 & 1099511627775) " + (filter.others ? "NOT IN (" : "IN (") + list + ")";
+  };
+  return " WHERE CASE typeof(" + column + ") WHEN 'integer' THEN " + wanted(column) + " WHEN 'text' THEN CAST(" +
+         number + " AS TEXT) <> " + column + " OR " + wanted(number) + " ELSE " + (filter.others ? "1" : "0") + " END" +
+         (filter.or_else.empty() ? "" : " OR " + filter.or_else);
 }
 
 }  // namespace
@@ -126,6 +131,9 @@ SqliteRows::SqliteRows(const SqliteFile& file, std::string_view table, std::span
   if (position == 0) return;
   const bool filtered = filter != nullptr && std::find(present.begin(), present.end(), filter->column) != present.end();
   if (filter != nullptr && !filtered && !filter->others) return;  // no row of this table names a process
+  if (filtered && filter->or_else.empty()) filter_ = filter;
+  const auto column = filter_ == nullptr ? columns.begin() : std::find(columns.begin(), columns.end(), filter->column);
+  filter_column_ = static_cast<std::size_t>(column - columns.begin());
   const std::string sql = "SELECT " + list + " FROM " + quoted(name) + (filtered ? condition(*filter) : "");
   if (sqlite3_prepare_v2(database_, sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK)
     error_ = message(database_);
@@ -135,10 +143,18 @@ SqliteRows::~SqliteRows() { sqlite3_finalize(statement_); }
 
 bool SqliteRows::next() {
   if (statement_ == nullptr || damaged()) return false;
-  const int state = sqlite3_step(statement_);
+  int state = sqlite3_step(statement_);
+  while (state == SQLITE_ROW && filter_ != nullptr && names_other()) state = sqlite3_step(statement_);
   if (state == SQLITE_ROW) return true;
   if (state != SQLITE_DONE) error_ = message(database_);
   return false;
+}
+
+bool SqliteRows::names_other() const {
+  if (sqlite3_value_type(value(filter_column_)) != SQLITE_TEXT) return false;
+  const std::uint64_t process = static_cast<std::uint64_t>(integer(filter_column_).value_or(0)) >> 24;
+  const auto& listed = filter_->processes;
+  return (std::find(listed.begin(), listed.end(), process) != listed.end()) == filter_->others;
 }
 
 // Asking for the value once is cheaper than for type and number by column. The connection is one thread's (NOMUTEX),

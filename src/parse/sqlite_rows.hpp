@@ -50,7 +50,7 @@ struct ProcessFilter {
 /// One pass over a table in rowid order. Values are good until the next next().
 class SqliteRows final : public TableRow {
  public:
-  /// A table that does not exist gives no rows.
+  /// A table that does not exist gives no rows. The column of a filter is one of the columns.
   SqliteRows(const SqliteFile& file, std::string_view table, std::span<const std::string_view> columns,
              const ProcessFilter* filter = nullptr);
   ~SqliteRows() override;
@@ -69,10 +69,13 @@ class SqliteRows final : public TableRow {
 
  private:
   sqlite3_value* value(std::size_t column) const;  // null if the table lacks the column
+  bool names_other() const;                        // as a text, a process that the filter leaves out
   sqlite3* database_ = nullptr;
   sqlite3_stmt* statement_ = nullptr;
   std::vector<int> positions_;  // of each asked column in the statement, −1 if the table lacks it
   std::string error_;
+  const ProcessFilter* filter_ = nullptr;  // null: all rows that come are wanted
+  std::size_t filter_column_ = 0;
 };
 
 }  // namespace ccl

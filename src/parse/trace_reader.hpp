@@ -45,13 +45,15 @@ struct FilePart {
   int number = 0, count = 1;
 };
 
-/// How the parts of one Kineto trace come together: part `number` > 0 gives parcels, part 0 takes as many from each, part
-/// after part. Both wait for each other.
+/// Between the readers of one file, who wait for each other. The parts of a Kineto trace come together: part `number` >
+/// 0 gives parcels, part 0 takes as many from each, part after part.
 class PartExchange {
  public:
   virtual ~PartExchange() = default;
   virtual void give(Bytes parcel) = 0;
   virtual Bytes take(int number) = 0;
+  /// Of an SQLite export, once: whether it is so for any of the readers.
+  virtual bool any(bool mine) { return mine; }
 };
 
 /// By other workers, for the time of one file: threads that run there read their parts.
@@ -65,7 +67,7 @@ struct Communicators;  // parse/nsys_survey.hpp
 struct ReadOptions {
   Wants wants;
   FilePart part;
-  PartExchange* parts = nullptr;  // for a Kineto trace in parts
+  PartExchange* parts = nullptr;  // for a file in parts
   Lent lent{};                    // to part 0
   const Communicators* communicators = nullptr;  // what the other exports of the run say of NCCL's communicators
   std::int64_t window_bytes = 4 << 20;
@@ -85,7 +87,7 @@ class TraceReader {
                     const TraceSink& sink) = 0;
 };
 
-/// Instead of read() for a part that is not read after all: nobody waits for it.
+/// Instead of read() for a part of a Kineto trace that is not read after all: nobody waits for it.
 void pass_over_part(const ReadOptions& options);
 
 std::unique_ptr<TraceReader> make_kineto_reader();

@@ -1,6 +1,7 @@
 """An export of a node is read by several workers, each its part of the ranks, and an export for each rank is as good as
 one for the node: the answer is the same."""
 import os
+import random
 import shutil
 import sqlite3
 import unittest
@@ -65,6 +66,56 @@ class NsysSharedTest(unittest.TestCase):
         warnings = self.same_from_any_number(folder).warnings()
         self.assertEqual(warnings["profiler_warning"], 1)
         self.assertGreater(warnings["event_damaged"], 0)
+
+    def test_rows_that_can_not_be_read_end_a_table_for_all(self):
+        """Bytes change anywhere behind the schema, so most often in a row that one of the readers looks into."""
+        folder, path = self.planted("--mesh", "dp_shard=4,tp=2")
+        with open(path, "rb") as file:
+            whole = file.read()
+        cut = 0
+        for seed in range(6):
+            dice = random.Random(seed)
+            damaged = bytearray(whole)
+            for _ in range(dice.choice((4, 40))):
+                damaged[dice.randrange(len(whole) // 4, len(whole))] = dice.randrange(256)
+            with open(path, "wb") as file:
+                file.write(damaged)
+            with self.subTest(seed):
+                cut += "file_cut" in self.same_from_any_number(folder).warnings()
+        self.assertGreater(cut, 2)
+
+    def test_ranks_by_names_of_threads(self):
+        """NVTX names the threads against the order of devices; two processes name no communicator, so the places in
+        those of the others tell no ranks."""
+        folder, path = self.planted("--mesh", "dp_shard=4,tp=2")
+        with sqlite3.connect(path) as base:
+            base.execute("DELETE FROM NVTX_EVENTS WHERE text LIKE '%rank=%'")
+            processes = [row[0] for row in base.execute(
+                f"SELECT globalPid >> 24 FROM {BY_PID[0]} GROUP BY 1 ORDER BY MIN(deviceId)")]
+            base.executemany("INSERT INTO NVTX_EVENTS (start, eventType, globalTid, text) VALUES (1000, 39, ?, ?)",
+                             [((process << 24) + 1, f"MPI Rank {7 - at}") for at, process in enumerate(processes)])
+            base.execute("DELETE FROM NVTX_EVENTS WHERE globalTid >> 24 IN (?, ?) AND (text LIKE 'ncclComm%' OR "
+                         "textId IN (SELECT id FROM StringIds WHERE value LIKE 'ncclComm%'))", processes[:2])
+        base.close()
+        output = self.same_from_any_number(folder)
+        self.assertEqual({r["rank_source"] for r in output.table("/ranks")}, {"thread_name"})
+
+    def test_processes_as_texts(self):
+        """A number that goes on as a word is none, a number with zeros before it is one."""
+        folder, path = self.planted("--mesh", "dp_shard=4,tp=2")
+        with sqlite3.connect(path) as base:
+            for table, column in ((BY_PID[0], "globalPid"), (BY_TID[0], "globalTid"), (BY_TID[1], "globalTid")):
+                base.execute(f"CREATE TABLE changed AS SELECT * FROM {table}")
+                base.execute(f"DROP TABLE {table}")
+                names = [f'"{row[1]}"' for row in base.execute("PRAGMA table_info(changed)")]
+                base.execute(f"CREATE TABLE {table} ({', '.join(names)})")  # no types: values stay what they are
+                values = ", ".join(f"CASE rowid % 4 WHEN 0 THEN CAST({name} AS TEXT) WHEN 1 THEN '00' || {name} WHEN 2 "
+                                   f"THEN {name} || CASE rowid % 8 WHEN 2 THEN 'th' ELSE '' END ELSE {name} END"
+                                   if name.strip('"') == column else name for name in names)
+                base.execute(f"INSERT INTO {table} SELECT {values} FROM changed")
+                base.execute("DROP TABLE changed")
+        base.close()
+        self.same_from_any_number(folder)
 
     def test_tables_without_processes_are_one_rank(self):
         folder, path = self.planted("--mesh", "dp_shard=8")
