@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "parse/event_order.hpp"
+#include "parse/far_events.hpp"
 
 namespace ccl {
 namespace {
@@ -231,6 +232,8 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   const std::int64_t empty_count = count_empty_steps(trace.steps);
   warn(Code::steps_without_gpu_events, empty_count, "of " + std::to_string(trace.steps.size()) + " steps");
   warn(Code::one_event_dominates, dominating.empty() ? 0 : 1, dominating);
+  const FarEvents far = far_events(trace);
+  warn(Code::events_far_from_others, far.count, far.farthest);
   warn(Code::kernels_outside_steps, trace.outside_events_count, why_outside(trace));
 }
 

@@ -102,6 +102,57 @@ TEST(Finish, OneEventThatIsNearlyAllTheTimeIsNamed) {
   EXPECT_EQ(found.rows().at(0).detail, "long: 1801 ns");
 }
 
+TEST(Finish, EventsFarFromAllOthersAreNamed) {
+  constexpr std::int64_t second_ns = 1'000'000'000, begin_ns = 1'000'000 * second_ns;
+  // 100 kernels of 1 ms, one a second, and some of 1 ms elsewhere.
+  const auto with = [](const std::vector<std::int64_t>& elsewhere_ns, std::int64_t first_dur_ns) {
+    TraceBuilder builder;
+    builder.rank(3).step(1, begin_ns, begin_ns + 1000 * second_ns);
+    for (std::int64_t i = 0; i < 100; ++i)
+      builder.kernel("gemm", begin_ns + i * second_ns, i == 0 ? first_dur_ns : 1'000'000);
+    for (const std::int64_t start_ns : elsewhere_ns) builder.kernel("lost", start_ns, 1'000'000);
+    Problems problems;
+    builder.build(problems);
+    return problems;
+  };
+  const auto count = [&](const std::vector<std::int64_t>& elsewhere_ns, std::int64_t first_dur_ns = 1'000'000) {
+    return with(elsewhere_ns, first_dur_ns).count(Code::events_far_from_others);
+  };
+  const std::int64_t day_ns = 86'400 * second_ns, last_ns = begin_ns + 99 * second_ns;
+  EXPECT_EQ(count({}), 0);
+  EXPECT_EQ(count({last_ns + day_ns}), 1);
+  EXPECT_EQ(count({begin_ns - day_ns}), 1);
+  EXPECT_EQ(count({begin_ns - day_ns, last_ns + day_ns}), 2);
+  EXPECT_EQ(count({last_ns + day_ns, last_ns + 2 * day_ns}), 0) << "more than one in a hundred at that end";
+  // Ten times the span: 98 s between the second and the last but one of 101 events, or 97 s.
+  EXPECT_EQ(count({last_ns + 980 * second_ns}), 0);
+  EXPECT_EQ(count({last_ns + 981 * second_ns + 1'000'000}), 1);
+  EXPECT_EQ(count({last_ns + day_ns}, last_ns + day_ns - begin_ns - 100 * second_ns), 0) << "the GPU was busy until then";
+
+  const Problems found = with({begin_ns - day_ns, last_ns + 2 * day_ns + 1'234'000'000}, 1'000'000);
+  for (const Problem& problem : found.rows()) {
+    if (problem.code != Code::events_far_from_others) continue;
+    EXPECT_EQ(problem.rank, 3);
+    EXPECT_EQ(problem.detail, "lost at 1172900234000000 ns, 172801.234 s behind the others");
+  }
+  EXPECT_EQ(with({begin_ns - day_ns}, 1'000'000).count(Code::one_event_dominates), 0);
+}
+
+TEST(Finish, EventsFarFromAllOthersAreAMinuteAway) {
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  const auto count = [](std::int64_t gap_ns, std::int64_t kernels) {
+    TraceBuilder builder;
+    builder.step(1, 0, 1000);
+    for (std::int64_t i = 1; i < kernels; ++i) builder.kernel("gemm", 10 * i, 5);
+    Problems problems;
+    builder.kernel("lost", 10 * (kernels - 1) + 5 + gap_ns, 5, 0).build(problems);
+    return problems.count(Code::events_far_from_others);
+  };
+  EXPECT_EQ(count(60 * second_ns, 20), 0);
+  EXPECT_EQ(count(60 * second_ns + 1, 20), 1);
+  EXPECT_EQ(count(3600 * second_ns, 19), 0) << "of so few none is odd";
+}
+
 TEST(Finish, GpuWindowReachesFromFirstStartToLastEndAndTheGapIsDeviceIdleTimeBeforeIt) {
   const RankTrace trace = TraceBuilder()
                               .step(1, 100, 200).step(2, 200, 300)
