@@ -1,9 +1,11 @@
 #include "exchange/ranks.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
+#include "core/sort_runs.hpp"
 #include "exchange/rank_rules.hpp"
 
 namespace ccl {
@@ -96,8 +98,9 @@ std::int32_t Ranks::find(std::int32_t iteration, std::int32_t replica, RankId ra
 
 std::int64_t Ranks::covered() const {
   std::vector<RankId> present;
+  present.reserve(entries.size());
   for (const RankEntry& e : entries) present.push_back(e.rank);
-  std::sort(present.begin(), present.end());
+  sort_rows(present, std::less<>());
   return std::unique(present.begin(), present.end()) - present.begin();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <concepts>
+#include <functional>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -88,6 +89,21 @@ struct RowTables {
   }
 };
 
+/// Ascending runs of ranks, one of each step, become one list.
+inline void sort_unique(std::vector<RankId>& ranks) {
+  sort_runs(ranks, std::less<>());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+}
+/// Appends the ranks of sorted rows, each once.
+template <class Row>
+void add_ranks(const std::vector<Row>& rows, std::vector<RankId>& out) {
+  std::vector<RankId> ranks;
+  for (const Row& row : rows)
+    if (ranks.empty() || ranks.back() != row.rank) ranks.push_back(row.rank);
+  sort_unique(ranks);
+  out.insert(out.end(), ranks.begin(), ranks.end());
+}
+
 /// T::Shared, of a metric that has one.
 template <class T>
 struct SharedOf {
@@ -114,8 +130,14 @@ class DefinedMetric final : public Metric {
     if constexpr (requires { T::local; }) {
       Tables batch;
       T::local(trace, context, batch);
-      batch.for_each([](auto& rows) { sort_and_fold(rows); });
-      batches_.push_back(std::move(batch));
+      batch.for_each([&](auto& rows) {
+        using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+        sort_and_fold(rows);
+        counts_.push_back(rows.size());
+        auto& into = batches_.template of<Row>();
+        if (into.empty()) into = std::move(rows);
+        else into.insert(into.end(), rows.begin(), rows.end());
+      });
     }
   }
 
@@ -124,33 +146,26 @@ class DefinedMetric final : public Metric {
   }
 
   void settle(std::span<const BatchKey> keys) override {
-    rows_.for_each([&](auto& rows) {
+    std::size_t list = 0;
+    batches_.for_each([&](auto& rows) {
       using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
-      std::size_t count = rows.size();
-      for (std::size_t i = 0; i < batches_.size(); ++i) count += keys[i].keep ? batches_[i].template of<Row>().size() : 0;
-      rows.reserve(count);
-    });
-    for (std::size_t i = 0; i < batches_.size(); ++i) {
-      if (!keys[i].keep) continue;
-      batches_[i].for_each([&](auto& rows) {
-        using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
-        for (Row& row : rows) {
-          if constexpr (requires { row.rank = RankId(); }) row.rank = keys[i].rank;
-          if constexpr (requires { row.step.iteration = 0; }) row.step.iteration = keys[i].iteration;
-          if constexpr (requires { row.step.step = 0; })
-            if (row.step.step != outside_step) row.step.step += keys[i].step_shift;
-          if constexpr (requires { row.iteration = 0; }) row.iteration = keys[i].iteration;
-          if constexpr (requires { row.replica = 0; }) row.replica = keys[i].replica;
+      auto row = rows.begin(), kept = rows.begin();
+      for (std::size_t i = list++; i < counts_.size(); i += list_count) {
+        const BatchKey& key = keys[i / list_count];
+        for (const auto end = row + static_cast<std::ptrdiff_t>(counts_[i]); row != end; ++row) {
+          if (!key.keep) continue;
+          if (kept != row) *kept = *row;
+          set_key(*kept++, key);
         }
-        auto& into = rows_.template of<Row>();
-        into.insert(into.end(), rows.begin(), rows.end());
-      });
-    }
-    batches_.clear();
-    rows_.for_each([](auto& rows) {
-      using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
-      if constexpr (until_closing<Row>) std::ranges::stable_sort(rows, {}, rank_of<Row>);
+      }
+      rows.erase(kept, rows.end());
+      auto& into = rows_.template of<Row>();
+      if (into.empty()) into = std::move(rows);
+      else into.insert(into.end(), rows.begin(), rows.end());
+      if constexpr (until_closing<Row>) std::ranges::stable_sort(into, {}, rank_of<Row>);
     });
+    batches_ = {};
+    counts_ = {};
   }
 
   void matched(const MatchedCollectives& collectives, const ClosingContext& context) override {
@@ -182,6 +197,14 @@ class DefinedMetric final : public Metric {
     if constexpr (requires { T::deal(comm, rows_); }) T::deal(comm, rows_);
   }
 
+  std::int64_t rows_bytes() const override {
+    std::size_t bytes = 0;
+    rows_.for_each([&](const auto& rows) {
+      using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+      if constexpr (!until_closing<Row>) bytes += rows.size() * sizeof(Row);
+    });
+    return static_cast<std::int64_t>(bytes);
+  }
   Bytes pack() const override {
     ByteWriter out;
     rows_.for_each([&](const auto& rows) {
@@ -213,14 +236,13 @@ class DefinedMetric final : public Metric {
       using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
       if constexpr (until_closing<Row>) return;
       sort_and_fold(rows);
-      if constexpr (requires(const Row& row) { row.rank; })
-        for (const Row& row : rows) covered.push_back(row.rank);
+      if constexpr (requires(const Row& row) { row.rank; }) add_ranks(rows, covered);
       const TableInfo table = Row::table();
       if (!table.name.empty())
         out.tables.push_back(make_table(table.name, table.description, Row::columns(resolver), rows));
     });
-    std::sort(covered.begin(), covered.end());
-    out.report.ranks_covered = std::unique(covered.begin(), covered.end()) - covered.begin();
+    sort_unique(covered);
+    out.report.ranks_covered = static_cast<std::int64_t>(covered.size());
     const std::string phase = context.workload.phase.value.value_or("");
     if (info_.purpose == Purpose::training && phase == "inference")
       out.report.not_applicable("a question about training: the card says phase inference");
@@ -237,8 +259,20 @@ class DefinedMetric final : public Metric {
   }
 
  private:
+  static constexpr std::size_t list_count = std::tuple_size_v<decltype(Tables::lists)>;
+  template <class Row>
+  static void set_key(Row& row, const BatchKey& key) {
+    if constexpr (requires { row.rank = RankId(); }) row.rank = key.rank;
+    if constexpr (requires { row.step.iteration = 0; }) row.step.iteration = key.iteration;
+    if constexpr (requires { row.step.step = 0; })
+      if (row.step.step != outside_step) row.step.step += key.step_shift;
+    if constexpr (requires { row.iteration = 0; }) row.iteration = key.iteration;
+    if constexpr (requires { row.replica = 0; }) row.replica = key.replica;
+  }
+
   MetricInfo info_;
-  std::vector<Tables> batches_;  // one per local() call, until settle()
+  Tables batches_;                   // of all local() calls, one behind the other, until settle()
+  std::vector<std::size_t> counts_;  // rows of each call in each list
   Tables rows_;
   std::optional<typename SharedOf<T>::Type> shared_;
   std::vector<ResultMatrix> matrices_;

@@ -20,7 +20,7 @@
 //       static Shared shared(const ClosingContext&); closing(…, const Shared&, … out))
 //     static void graph(const StepGraph&, const ClosingContext&, Tables& out);   // steps this worker owns
 //     static void deal(const Comm&, Tables& out);   // collective, before the merge: what only statistics need (spread.hpp)
-//     static void report(const Tables&, const ReportContext&, Report& out);   // on worker 0, rows sorted and folded
+//     static void report(const Tables&, const ReportContext&, Report& out);   // on one worker, rows sorted and folded
 //   };
 #pragma once
 #include <cstdint>
@@ -193,6 +193,7 @@ class Metric {
   virtual void graph(const StepGraph& graph, const ClosingContext& context) = 0;
   /// Collective, before the merge: rows that only statistics need become sums, on no worker all of them.
   virtual void deal(const Comm&) {}
+  virtual std::int64_t rows_bytes() const { return 0; }  // about what pack() takes
   virtual Bytes pack() const = 0;                       // rows of this worker, for the merge tree
   virtual void absorb(std::span<const std::byte>) = 0;  // another worker's pack()
   virtual MetricResult result(const ReportContext& context, const Resolver& resolver) = 0;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "metrics/metric.hpp"
+#include "support/small_run.hpp"
 
 namespace ccl {
 namespace {
@@ -72,6 +73,84 @@ TEST(RowTables, RowsUntilClosingAreFoundByTheirRank) {
   EXPECT_EQ(rows_of(rows, entry).front().value, 4);
   entry.rank = RankId(5);
   EXPECT_TRUE(rows_of(rows, entry).empty());
+}
+
+struct StepRow {
+  StepId step;
+  RankId rank;
+  std::int32_t replica = -1;
+  std::int64_t end_ns = 0;
+  auto key() const { return std::tuple(step, rank, replica); }
+  static TableInfo table() { return {}; }
+  static std::vector<ColumnSpec<StepRow>> columns(const Resolver&) { return {}; }
+};
+struct RankRow {
+  std::int32_t iteration = -1;
+  RankId rank;
+  std::int64_t steps_count = 0;
+  auto key() const { return std::tuple(iteration, rank); }
+  static TableInfo table() { return {}; }
+  static std::vector<ColumnSpec<RankRow>> columns(const Resolver&) { return {}; }
+};
+struct TwoLists {
+  static MetricInfo info() { return {}; }
+  using Tables = RowTables<StepRow, RankRow>;
+  static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
+    for (const Step& step : trace.steps) {
+      out.of<StepRow>().emplace_back().step.step = step.number;
+      out.of<StepRow>().back().end_ns = step.end_ns;
+    }
+    if (!trace.steps.empty()) out.of<RankRow>().emplace_back().steps_count = static_cast<std::int64_t>(trace.steps.size());
+  }
+  static void report(const Tables&, const ReportContext&, Report&) {}
+};
+
+// Rows of all traces lie in one list, those of the second are dropped, the third has none.
+TEST(RowTables, EachTraceGetsItsKeys) {
+  const auto metric = define_metric<TwoLists>();
+  const Classifier classifier(merged_settings("kernels", Config()));
+  StringTable strings;
+  const Config config;
+  const Workload workload;
+  const auto traced = [](std::vector<std::int64_t> ends_ns) {
+    RankTrace trace;
+    for (const std::int64_t end_ns : ends_ns) {
+      Step& step = trace.steps.emplace_back();
+      step.number = static_cast<std::int64_t>(trace.steps.size());
+      step.end_ns = end_ns;
+    }
+    return trace;
+  };
+  for (const auto& ends_ns : std::vector<std::vector<std::int64_t>>{{10, 20}, {30}, {}, {40, 50, 60}})
+    metric->local(traced(ends_ns), {config, workload, classifier, strings});
+  const std::vector<Metric::BatchKey> keys{{7, RankId(5), true, -1, 0}, {7, RankId(1), false, -1, 0},
+                                           {7, RankId(2), true, -1, 0}, {7, RankId(3), true, 1, 100}};
+  metric->settle(keys);
+  const Bytes packed = metric->pack();
+  ByteReader in(packed);
+  const auto steps = in.array<StepRow>();
+  std::vector<std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int64_t>> seen;
+  for (const StepRow& row : steps) {
+    EXPECT_EQ(row.step.iteration, 7);
+    seen.emplace_back(row.step.step, row.rank.value, row.replica, row.end_ns);
+  }
+  EXPECT_EQ(seen, (decltype(seen){{1, 5, -1, 10}, {2, 5, -1, 20}, {101, 3, 1, 40}, {102, 3, 1, 50}, {103, 3, 1, 60}}));
+  const auto ranks = in.array<RankRow>();
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].rank, RankId(3));
+  EXPECT_EQ(ranks[0].steps_count, 3);
+  EXPECT_EQ(ranks[1].rank, RankId(5));
+  EXPECT_EQ(ranks[1].steps_count, 2);
+}
+
+TEST(RowTables, RanksOfSortedRowsAreListedOnce) {
+  std::vector<OfRank> rows;
+  for (std::int64_t step = 0; step < 3; ++step)
+    for (const int rank : {2, 2, 5, 9}) rows.push_back({{0, step}, RankId(rank), -1, 0});
+  std::vector<RankId> ranks{RankId(1), RankId(5)};
+  add_ranks(rows, ranks);
+  sort_unique(ranks);
+  EXPECT_EQ(ranks, (std::vector{RankId(1), RankId(2), RankId(5), RankId(9)}));
 }
 
 }  // namespace
