@@ -112,15 +112,17 @@ struct BlockingComm {
                  ", " + percent(starved.value) + " for launches (" + percent(lead_in.value) +
                  " before the first kernel; communication runs in " + percent(meanwhile.value) + "), " + percent(copying.value) + " for copies, " +
                  percent(stalled.value) + " for other dependencies");
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const Row& row : rows)
-      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": communication " +
-                      milliseconds(static_cast<double>(row.blocking_ns)) + ", launches " +
-                      milliseconds(static_cast<double>(row.starved_ns)) + ", copies " +
-                      milliseconds(static_cast<double>(row.copying_ns)) + ", other dependencies " +
-                      milliseconds(static_cast<double>(row.stalled_ns)) + " of " +
-                      milliseconds(static_cast<double>(row.period_ns)));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": communication " +
+               milliseconds(static_cast<double>(row.blocking_ns)) + ", launches " +
+               milliseconds(static_cast<double>(row.starved_ns)) + ", copies " +
+               milliseconds(static_cast<double>(row.copying_ns)) + ", other dependencies " +
+               milliseconds(static_cast<double>(row.stalled_ns)) + " of " +
+               milliseconds(static_cast<double>(row.period_ns));
+      });
+    lines.add_to(out.details);
   }
 
  private:

@@ -169,12 +169,14 @@ struct CollCallNum {
       kinds += (kinds.empty() ? ": " : ", ") + number(static_cast<double>(count) / static_cast<double>(steps)) + " " +
                std::string(to_text(op));
     add_line(out.page, "calls", line + kinds + "; " + std::to_string(collectives) + " collectives matched");
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const ByGroup& row : tables.of<ByGroup>())
-      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": " +
-                      std::to_string(row.calls_count) + " " + std::string(to_text(row.op)) + " on " +
-                      group_name(context.groups, row.group));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": " +
+               std::to_string(row.calls_count) + " " + std::string(to_text(row.op)) + " on " +
+               group_name(context.groups, row.group);
+      });
+    lines.add_to(out.details);
   }
 
  private:

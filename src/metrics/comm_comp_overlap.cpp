@@ -177,13 +177,15 @@ struct CommCompOverlap {
     add_line(out.page, "exposed",
              percent(exposed_share.value) + " of the step period is exposed communication" +
                  span_over_ranks(exposed_share) + "; communication " + percent(communication_share.value));
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const Row& row : rows)
-      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
-                      std::to_string(row.device) + ": comm " + time(row.budget.communication_ns) + ", hidden " +
-                      time(row.budget.overlap_ns) + ", compute " + time(row.budget.compute_ns) + ", period " +
-                      time(row.period_ns()));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
+               std::to_string(row.device) + ": comm " + time(row.budget.communication_ns) + ", hidden " +
+               time(row.budget.overlap_ns) + ", compute " + time(row.budget.compute_ns) + ", period " +
+               time(row.period_ns());
+      });
+    lines.add_to(out.details);
   }
 
  private:

@@ -141,14 +141,16 @@ struct CpuOverhead {
              "GPU waits for launches " + percent(starved.value) + " of the step period" + span_over_ranks(starved) +
                  "; launch to start p50 " + microseconds(median(p50)) + ", p95 " + microseconds(median(p95)) +
                  (any_calls ? "; " + counted(static_cast<std::size_t>(calls), "synchronising call") : ""));
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const Row& row : rows)
-      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
-                      std::to_string(row.device) + ": idle " + milliseconds(static_cast<double>(row.idle_ns)) +
-                      ", of it launch-starved " + milliseconds(static_cast<double>(row.starved_ns)) +
-                      "; launch to start p50 " + microseconds(row.delay_p50_ns) + ", p95 " +
-                      microseconds(row.delay_p95_ns) + "; at most " + std::to_string(row.queue_depth_max) + " waiting");
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
+               std::to_string(row.device) + ": idle " + milliseconds(static_cast<double>(row.idle_ns)) +
+               ", of it launch-starved " + milliseconds(static_cast<double>(row.starved_ns)) +
+               "; launch to start p50 " + microseconds(row.delay_p50_ns) + ", p95 " +
+               microseconds(row.delay_p95_ns) + "; at most " + std::to_string(row.queue_depth_max) + " waiting";
+      });
+    lines.add_to(out.details);
   }
 
  private:

@@ -104,9 +104,14 @@ void add_line(std::vector<std::string>& lines, const std::string& label, const s
 }
 
 void add_capped(std::vector<std::string>& lines, const std::vector<std::string>& more, std::size_t most) {
-  const std::size_t shown = std::min(most, more.size());
-  lines.insert(lines.end(), more.begin(), more.begin() + static_cast<std::ptrdiff_t>(shown));
-  if (shown < more.size()) lines.push_back("  and " + std::to_string(more.size() - shown) + " more in the HDF5 file");
+  CappedLines capped(most);
+  for (const std::string& line : more) capped.add([&] { return line; });
+  capped.add_to(lines);
+}
+
+void CappedLines::add_to(std::vector<std::string>& lines) const {
+  lines.insert(lines.end(), shown_.begin(), shown_.end());
+  if (left_out_ > 0) lines.push_back("  and " + std::to_string(left_out_) + " more in the HDF5 file");
 }
 
 std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most) {

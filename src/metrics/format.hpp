@@ -30,6 +30,22 @@ void add_line(std::vector<std::string>& lines, const std::string& label, const s
 /// At most `most` of the more lines, then how many were left out and that the file has them.
 void add_capped(std::vector<std::string>& lines, const std::vector<std::string>& more, std::size_t most = 64);
 
+/// The same for a line of each rank or row: of thousands, only those that are shown are made.
+class CappedLines {
+ public:
+  explicit CappedLines(std::size_t most = 64) : most_(most) {}
+  template <class Line>
+  void add(Line line) {
+    if (shown_.size() < most_) shown_.push_back(line());
+    else ++left_out_;
+  }
+  void add_to(std::vector<std::string>& lines) const;
+
+ private:
+  std::size_t most_, left_out_ = 0;
+  std::vector<std::string> shown_;
+};
+
 /// Dimension of a group; expert-parallel kernels (dispatch, combine) without a known group are ep.
 Dimension dimension_of(const Groups& groups, GroupId id, CollectiveOp op);
 

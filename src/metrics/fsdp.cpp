@@ -87,13 +87,15 @@ struct Fsdp {
     add_line(
         out.page, "FSDP",
         "overhead " + percent(overhead.value) + " of the step period" + span_over_ranks(overhead) + "; " + prefetch);
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const Row& row : rows)
-      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
-                      std::to_string(row.device) + ": communication " + time(row.communication_ns) + ", exposed " +
-                      time(row.exposed_ns) + ", copies " + time(row.copy_ns) + ", all-gathers " + time(row.gather_ns) +
-                      ", of it stalled " + time(row.stall_ns));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
+               std::to_string(row.device) + ": communication " + time(row.communication_ns) + ", exposed " +
+               time(row.exposed_ns) + ", copies " + time(row.copy_ns) + ", all-gathers " + time(row.gather_ns) +
+               ", of it stalled " + time(row.stall_ns);
+      });
+    lines.add_to(out.details);
   }
 
  private:

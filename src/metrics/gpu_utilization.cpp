@@ -103,13 +103,15 @@ struct GpuUtilization {
     add_line(out.page, "GPU",
              "busy " + percent(busy.value) + " of the step period" + span_over_ranks(busy) + ", compute " +
                  percent(compute.value) + span_over_ranks(compute) + ", copies " + percent(memory.value));
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const Row& row : rows)
-      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
-                      std::to_string(row.device) + ": busy " + share(row.busy_ns, row.period_ns) + ", compute " +
-                      share(row.compute_ns, row.period_ns) + ", copies " + share(row.memory_ns, row.period_ns) +
-                      " of " + milliseconds(static_cast<double>(row.period_ns)));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
+               std::to_string(row.device) + ": busy " + share(row.busy_ns, row.period_ns) + ", compute " +
+               share(row.compute_ns, row.period_ns) + ", copies " + share(row.memory_ns, row.period_ns) +
+               " of " + milliseconds(static_cast<double>(row.period_ns));
+      });
+    lines.add_to(out.details);
   }
 
  private:

@@ -227,13 +227,15 @@ std::string report_communication(const std::vector<PassRow>& passes, Report& out
             "union of communication kernels / time of the passes");
   out.value("exposed_ratio", share(all.exposed_ns, all), "communication without compute / time of the passes");
   std::vector<Sum> rows;
-  std::vector<std::string> lines;
+  CappedLines lines;
   for (const auto& [key, sum] : ranks) {
     rows.push_back(sum);
-    lines.push_back("  " + rank_name(sum.replica, sum.rank) + " GPU " + std::to_string(sum.device) + ": " +
-                    "passes: " + std::to_string(sum.passes_count) + ", " +
-                    milliseconds(static_cast<double>(sum.whole_ns)) + ", communication " +
-                    percent(share(sum.communication_ns, sum)) + ", exposed " + percent(share(sum.exposed_ns, sum)));
+    lines.add([&] {
+      return "  " + rank_name(sum.replica, sum.rank) + " GPU " + std::to_string(sum.device) + ": " +
+             "passes: " + std::to_string(sum.passes_count) + ", " +
+             milliseconds(static_cast<double>(sum.whole_ns)) + ", communication " +
+             percent(share(sum.communication_ns, sum)) + ", exposed " + percent(share(sum.exposed_ns, sum));
+    });
   }
   std::vector<ColumnSpec<Sum>> columns = key_columns<Sum>();
   columns.push_back(column("passes_count", &Sum::passes_count, "", "passes"));
@@ -242,7 +244,7 @@ std::string report_communication(const std::vector<PassRow>& passes, Report& out
   columns.push_back(column("exposed_ns", &Sum::exposed_ns, "ns", "of that without compute"));
   columns.push_back(column("compute_ns", &Sum::compute_ns, "ns", "compute within them"));
   out.extra_tables.push_back(make_table("rows", "passes of each rank and device, summed", columns, rows));
-  add_capped(out.details, lines);
+  lines.add_to(out.details);
   return "communication " + percent(share(all.communication_ns, all)) + " of it, " +
          percent(share(all.exposed_ns, all)) + " exposed";
 }

@@ -65,7 +65,7 @@ struct IterTime {
     const auto step_ns = largest_per_step(rows, [](const Row& row) { return row.step_ns; });
     const auto period_ns = largest_per_step(rows, [](const Row& row) { return row.period_ns(); });
     if (step_ns.empty() && period_ns.empty()) return out.absent("no step has a duration");
-    std::vector<std::string> lines;
+    CappedLines lines;
     const std::vector<double>& shown = step_ns.empty() ? period_ns : step_ns;
     add_statistics(out, "step", step_ns);
     add_statistics(out, "period", period_ns);
@@ -76,10 +76,12 @@ struct IterTime {
     if (!step_ns.empty() && !period_ns.empty()) line += "; GPU period " + milliseconds(mean(period_ns));
     add_line(out.page, "step time", line);
     for (const Row& row : rows)
-      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": step " +
-                      (row.step_ns < 0 ? "unknown" : milliseconds(static_cast<double>(row.step_ns))) + ", GPU period " +
-                      (row.gpu_span_ns < 0 ? "unknown" : milliseconds(static_cast<double>(row.period_ns()))));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": step " +
+               (row.step_ns < 0 ? "unknown" : milliseconds(static_cast<double>(row.step_ns))) + ", GPU period " +
+               (row.gpu_span_ns < 0 ? "unknown" : milliseconds(static_cast<double>(row.period_ns())));
+      });
+    lines.add_to(out.details);
   }
 
  private:

@@ -137,12 +137,14 @@ void report_in_trace(const std::vector<InTrace>& rows, const ReportContext& cont
   if (const std::int64_t limit = limit_of(fullest, context.ranks); limit > 0)
     line += "; the GPU has " + bytes_text(limit);
   add_line(out.page, "memory", line);
-  std::vector<std::string> lines;
+  CappedLines lines;
   for (const InTrace& row : rows)
-    lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": peak " +
-                    bytes_text(row.peak_allocated_bytes) + " in use, " + bytes_text(row.peak_reserved_bytes) +
-                    " reserved");
-  add_capped(out.details, lines);
+    lines.add([&] {
+      return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": peak " +
+             bytes_text(row.peak_allocated_bytes) + " in use, " + bytes_text(row.peak_reserved_bytes) +
+             " reserved";
+    });
+  lines.add_to(out.details);
 }
 
 /// What the peaks do not cover, in words; empty when they cover all.

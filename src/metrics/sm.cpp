@@ -112,11 +112,13 @@ struct Sm {
     out.value("all_occupancy_ratio", all_occupancy.value, "estimated achieved occupancy of all kernels");
     add_line(out.page, "SM", "compute kernels cover " + shown(compute) + " of the SMs" + span_over_ranks(compute) +
                                  ", with communication " + shown(all) + "; occupancy " + shown(compute_occupancy));
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const Row& row : rows)
-      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
-                      std::to_string(row.device) + ": compute " + share(row.compute) + ", all " + share(row.all));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
+               std::to_string(row.device) + ": compute " + share(row.compute) + ", all " + share(row.all);
+      });
+    lines.add_to(out.details);
   }
 
  private:

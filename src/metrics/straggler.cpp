@@ -116,12 +116,14 @@ struct Straggler {
     line += "; load imbalance " + percent(imbalance) + fmt::format(" (largest: {}, {:.2f} x median)", rank_name(worst->replica, worst->rank), worst->ratio_to_median);
     if (waiting.ranks_count > 0) line += "; waiting " + percent(waiting.value) + " of the step period";
     add_line(out.page, "compute", line);
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const OfRank& rank : ranks)
-      lines.push_back(fmt::format("  {}{}: compute {} per step, {:.3f} x median, robust z {:.2f}{}", rank_name(rank.replica, rank.rank),
-                                  rank.stage < 0 ? "" : fmt::format(" (stage {})", rank.stage), milliseconds(rank.compute_ns),
-                                  rank.ratio_to_median, rank.robust_z, rank.flagged ? ", flagged" : ""));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return fmt::format("  {}{}: compute {} per step, {:.3f} x median, robust z {:.2f}{}", rank_name(rank.replica, rank.rank),
+                           rank.stage < 0 ? "" : fmt::format(" (stage {})", rank.stage), milliseconds(rank.compute_ns),
+                           rank.ratio_to_median, rank.robust_z, rank.flagged ? ", flagged" : "");
+      });
+    lines.add_to(out.details);
   }
 
  private:

@@ -96,21 +96,25 @@ void write_traffic_report(const Tables& tables, const ReportContext& context, Re
   std::string more = "of the kernel time " + shares(dimensions, &Volume::time_ns, all.time_ns);
   if (all.known() && all.unknown_bytes_count > 0) more += "; " + unknown;
   add_line(out.page, "", more);
-  std::vector<std::string> lines;
+  CappedLines lines;
   for (const Total& row : tables.of<Total>())
-    lines.push_back("  " + (row.iteration < 0 ? "" : "iteration_" + std::to_string(row.iteration) + " ") +
-                    std::string(to_text(row.dimension)) + " " + std::string(to_text(row.op)) + " " +
-                    std::string(to_text(row.link_class)) + ": " + std::to_string(row.bytes.calls_count) + " calls, " +
-                    (row.bytes.known() ? "payload " + gigabytes(as_double(row.bytes.payload_bytes)) + ", wire " +
-                                             gigabytes(as_double(row.bytes.wire_bytes))
-                                       : "bytes unknown") +
-                    ", time " + milliseconds(as_double(row.bytes.time_ns)));
+    lines.add([&] {
+      return "  " + (row.iteration < 0 ? "" : "iteration_" + std::to_string(row.iteration) + " ") +
+             std::string(to_text(row.dimension)) + " " + std::string(to_text(row.op)) + " " +
+             std::string(to_text(row.link_class)) + ": " + std::to_string(row.bytes.calls_count) + " calls, " +
+             (row.bytes.known() ? "payload " + gigabytes(as_double(row.bytes.payload_bytes)) + ", wire " +
+                                      gigabytes(as_double(row.bytes.wire_bytes))
+                                : "bytes unknown") +
+             ", time " + milliseconds(as_double(row.bytes.time_ns));
+    });
   for (const ByGroup& row : tables.of<ByGroup>())
-    lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": " +
-                    std::to_string(row.bytes.calls_count) + " " + std::string(to_text(row.op)) + " on " +
-                    group_name(context.groups, row.group) + ", wire " +
-                    (row.bytes.known() ? gigabytes(as_double(row.bytes.wire_bytes)) : "unknown"));
-  add_capped(out.details, lines);
+    lines.add([&] {
+      return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + ": " +
+             std::to_string(row.bytes.calls_count) + " " + std::string(to_text(row.op)) + " on " +
+             group_name(context.groups, row.group) + ", wire " +
+             (row.bytes.known() ? gigabytes(as_double(row.bytes.wire_bytes)) : "unknown");
+    });
+  lines.add_to(out.details);
 }
 
 }  // namespace ccl::traffic

@@ -125,14 +125,16 @@ struct TrainingPhases {
     if (std::none_of(rows.begin(), rows.end(), recomputed))
       line += "; recomputation, if there is any, is not marked and counts as backward";
     add_line(out.page, "phases", line);
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const ByPhase& row : tables.of<ByPhase>())
-      lines.push_back("  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
-                      std::to_string(row.device) + ", " + std::string(to_text(row.phase)) + ": " +
-                      milliseconds(static_cast<double>(row.union_ns)) + " (" +
-                      percent(ratio(static_cast<double>(row.union_ns), static_cast<double>(row.period_ns))) +
-                      "), communication " + milliseconds(static_cast<double>(row.communication_ns)));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + ", " + rank_name(row.replica, row.rank) + " GPU " +
+               std::to_string(row.device) + ", " + std::string(to_text(row.phase)) + ": " +
+               milliseconds(static_cast<double>(row.union_ns)) + " (" +
+               percent(ratio(static_cast<double>(row.union_ns), static_cast<double>(row.period_ns))) +
+               "), communication " + milliseconds(static_cast<double>(row.communication_ns));
+      });
+    lines.add_to(out.details);
   }
 
  private:

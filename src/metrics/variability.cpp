@@ -86,14 +86,18 @@ struct Variability {
       line += std::string(line.empty() ? "" : "; ") + "across ranks: period " + percent(period_ranks.first) +
               ", compute " + (std::isnan(compute_ranks.first) ? "unknown" : percent(compute_ranks.first));
     add_line(out.page, "variability", line);
-    std::vector<std::string> lines;
+    CappedLines lines;
     for (const OfRank& row : by_rank)
-      lines.push_back("  " + rank_name(row.replica, row.rank) + " over " + std::to_string(row.cvs.values_count) +
-                      " steps: period cv " + shown(row.cvs.period) + ", compute cv " + shown(row.cvs.compute));
+      lines.add([&] {
+        return "  " + rank_name(row.replica, row.rank) + " over " + std::to_string(row.cvs.values_count) +
+               " steps: period cv " + shown(row.cvs.period) + ", compute cv " + shown(row.cvs.compute);
+      });
     for (const OfStep& row : by_step)
-      lines.push_back("  " + step_name(row.step) + " over " + std::to_string(row.cvs.values_count) +
-                      " ranks: period cv " + shown(row.cvs.period) + ", compute cv " + shown(row.cvs.compute));
-    add_capped(out.details, lines);
+      lines.add([&] {
+        return "  " + step_name(row.step) + " over " + std::to_string(row.cvs.values_count) +
+               " ranks: period cv " + shown(row.cvs.period) + ", compute cv " + shown(row.cvs.compute);
+      });
+    lines.add_to(out.details);
   }
 
  private:

@@ -76,5 +76,15 @@ TEST(Format, ListsAreCappedAndSayHowMuchIsMissing) {
   EXPECT_EQ(lines, (std::vector<std::string>{"a", "b", "  and 1 more in the HDF5 file"}));
 }
 
+TEST(Format, LinesThatAreNotShownAreNotMade) {
+  int made = 0;
+  CappedLines capped(2);
+  for (int i = 0; i < 5; ++i) capped.add([&] { return std::to_string(++made); });
+  std::vector<std::string> lines;
+  capped.add_to(lines);
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(lines, (std::vector<std::string>{"1", "2", "  and 3 more in the HDF5 file"}));
+}
+
 }  // namespace
 }  // namespace ccl
