@@ -7,12 +7,6 @@
 namespace ccl {
 namespace {
 
-template <class T>
-void append(Bytes& packed, T value) {
-  const auto* at = reinterpret_cast<const std::byte*>(&value);
-  packed.insert(packed.end(), at, at + sizeof value);
-}
-
 std::size_t cut_at_character(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return text.size();
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
@@ -21,21 +15,8 @@ std::size_t cut_at_character(std::string_view text, std::size_t limit) {
 
 }  // namespace
 
-void pack_cell(Bytes& packed, const ColumnInfo& column, const Cell& cell) {
-  switch (column.type) {
-    case CellType::int64: append(packed, std::get<std::int64_t>(cell)); break;
-    case CellType::int32: append(packed, static_cast<std::int32_t>(std::get<std::int64_t>(cell))); break;
-    case CellType::boolean: append(packed, static_cast<std::uint8_t>(std::get<std::int64_t>(cell))); break;
-    case CellType::float64: append(packed, std::get<double>(cell)); break;
-    case CellType::text: {
-      const std::string& text = std::get<std::string>(cell);
-      const std::size_t size = cut_at_character(text, column.width);
-      const auto* at = reinterpret_cast<const std::byte*>(text.data());
-      packed.insert(packed.end(), at, at + size);
-      packed.resize(packed.size() + column.width - size);
-      break;
-    }
-  }
+void pack_text(const PackedColumn& column, std::string_view text) {
+  text.copy(reinterpret_cast<char*>(column.at), cut_at_character(text, column.width));
 }
 
 void widen_text(ResultTable& table, const std::vector<std::uint32_t>& widths) {

@@ -34,17 +34,17 @@ using D = DealtInstance;
 
 ColumnSpec<D> number(std::string name, std::string unit, std::string description, std::optional<std::int64_t> absent,
                      std::function<std::int64_t(const MatchedInstance&)> value) {
-  return integer_column<D>(std::move(name), std::move(unit), std::move(description), absent,
-                           [value = std::move(value)](const D& d) { return value(d.instance); });
+  return number_spec<D, std::int64_t>({std::move(name), std::move(unit), std::move(description), {}, absent},
+                                      [value = std::move(value)](const D& d) { return value(d.instance); });
 }
 ColumnSpec<D> text(std::string name, std::string description,
                    std::function<std::string_view(const MatchedInstance&)> value) {
-  return text_column<D>(std::move(name), std::move(description),
-                        [value = std::move(value)](const D& d) { return std::string(value(d.instance)); });
+  return text_spec<D>({std::move(name), "", std::move(description)},
+                      [value = std::move(value)](const D& d) { return value(d.instance); });
 }
 ColumnSpec<D> flag(std::string name, std::string description, bool MatchedInstance::*member) {
-  return {{std::move(name), "", std::move(description), CellType::boolean, {}, 1},
-          [member](const D& d) { return Cell(std::int64_t{d.instance.*member ? 1 : 0}); }};
+  return number_spec<D, std::uint8_t>({std::move(name), "", std::move(description)},
+                                      [member](const D& d) { return d.instance.*member ? 1 : 0; });
 }
 
 std::vector<ColumnSpec<D>> identity_columns() {

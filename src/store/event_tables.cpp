@@ -35,10 +35,7 @@ std::vector<ColumnSpec<EventRow>> event_columns(const Ranks& ranks, const ClockM
   };
   std::vector<ColumnSpec<Row>> all;
   const auto small = [&](const char* name, const char* description, auto value) {
-    ColumnSpec<Row> spec = integer_column<Row>(name, "", description, -1, value);
-    spec.info.type = CellType::int32;
-    spec.info.width = 4;
-    all.push_back(std::move(spec));
+    all.push_back(number_spec<Row, std::int32_t>({name, "", description, {}, -1}, value));
   };
   small("iteration", "number of the iteration folder", [=](const Row& r) { return std::int64_t{entry(r).iteration}; });
   all.push_back(column("step", &Row::step, "", "number of the ProfilerStep; -1 = outside every step", -1));

@@ -67,13 +67,29 @@ TEST(ResultTable, SlicesWidenTheirTextsToOneWidth) {
 }
 
 TEST(ResultTable, LongTextIsCutBetweenCharacters) {
-  ColumnInfo info;
-  info.type = CellType::text;
-  info.width = 4;
-  Bytes packed;
-  pack_cell(packed, info, Cell(std::string("abc\xC3\xA4")));  // "abcä": the ä would be cut in half
-  ASSERT_EQ(packed.size(), 4U);
+  Bytes packed(5);
+  pack_text({packed.data(), packed.size(), 4}, "abc\xC3\xA4");  // "abcä": the ä would be cut in half
+  EXPECT_EQ(packed[2], std::byte{'c'});
   EXPECT_EQ(packed[3], std::byte{0});
+  EXPECT_EQ(packed[4], std::byte{0});
+}
+
+// Rows are packed in blocks, each column by column.
+TEST(ResultTable, EveryRowOfALongTableHasItsCells) {
+  std::vector<Row> many;
+  for (int i = 0; i < 1000; ++i)
+    many.push_back({RankId(i), 10 * i, i % 3 == 0, i == 999 ? CollectiveOp::reduce_scatter : CollectiveOp::send,
+                    std::string(static_cast<std::size_t>(i % 7), 'n')});
+  const ResultTable table = make_table("rows", "test", columns(), many);
+  ASSERT_EQ(table.packed.size(), 1000U * table.row_bytes());
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(std::get<std::int64_t>(cell_at(table, i, "rank")), i);
+    EXPECT_EQ(std::get<std::int64_t>(cell_at(table, i, "time_ns")), 10 * i);
+    EXPECT_EQ(std::get<std::int64_t>(cell_at(table, i, "tie")), i % 3 == 0 ? 1 : 0);
+    EXPECT_EQ(std::get<std::string>(cell_at(table, i, "op")), i == 999 ? "reduce_scatter" : "send");
+    EXPECT_EQ(std::get<std::string>(cell_at(table, i, "host")).size(), static_cast<std::size_t>(i % 7));
+    EXPECT_EQ(std::get<double>(cell_at(table, i, "rate_ratio")), 5.0 * i);
+  }
 }
 
 TEST(ResultTable, AnUnknownColumnIsOurBug) {
