@@ -1,8 +1,10 @@
-// Blame moved on to where it comes from. Report stage, on worker 0: a rank that is last in a group because it waited in
+// Blame moved on to where it comes from. Report stage: a rank that is last in a group because it waited in
 // another passes that part of its blame to the last rank there, and so on through nested groups.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -27,15 +29,42 @@ struct NodeKey {
   friend auto operator<=>(const NodeKey&, const NodeKey&) = default;
 };
 
+constexpr std::size_t causes_count = 1 + static_cast<std::size_t>(Cause::unexplained);
+
+/// What a node waited for: whom, in which group; without anyone (−1) the transfers there.
+struct Spent {
+  std::uint32_t node = 0;
+  std::int32_t for_rank = -1;
+  GroupId group;
+  std::int64_t ns = 0;
+  auto key() const { return std::tuple(node, for_rank, group); }
+  void combine(const Spent& more) { ns += more.ns; }
+};
+
 /// The blame of a rank on one group over all steps; the parts add up to the delay.
 struct Node {
+  NodeKey of;
   std::int64_t delay_ns = 0, communication_ns = 0;
-  std::map<Cause, std::int64_t> own;                                       // causes that lie with the rank itself
-  std::map<std::pair<std::int32_t, GroupId>, std::int64_t> waits;          // whom it waited for, in which group
-  std::map<GroupId, std::int64_t> transfers;
+  std::array<std::int64_t, causes_count> own_ns{};  // by cause: those that lie with the rank itself
   std::int64_t waits_ns = 0;
+  std::span<const Spent> transfers, waits;  // by group; by whom and group
+  const NodeKey& key() const { return of; }
+  void combine(const Node& more) {
+    delay_ns += more.delay_ns;
+    communication_ns += more.communication_ns;
+    for (std::size_t cause = 0; cause < causes_count; ++cause) own_ns[cause] += more.own_ns[cause];
+  }
 };
-using Nodes = std::map<NodeKey, Node>;
+struct Nodes {
+  std::vector<Node> list;    // by key
+  std::vector<Spent> spent;  // of all
+  /// Its number; nothing if there is none.
+  std::optional<std::size_t> find(const NodeKey& key) const {
+    const auto at = std::ranges::lower_bound(list, key, {}, &Node::of);
+    if (at == list.end() || at->of != key) return {};
+    return static_cast<std::size_t>(at - list.begin());
+  }
+};
 
 Nodes nodes_of(std::span<const CauseSums> causes, std::span<const Elsewhere> elsewhere, const Groups& groups,
                const Stages& stages) {
@@ -43,24 +72,38 @@ Nodes nodes_of(std::span<const CauseSums> causes, std::span<const Elsewhere> els
   for (const CauseSums& row : settle_causes(causes, groups, stages)) {
     if (row.delay_ns == 0 || row.step.step == outside_step) continue;
     const bool pipeline = stages.alone(group_of(groups, row.group), row.rank);
-    Node& node = nodes[{row.replica, row.rank, row.group}];
-    node.delay_ns += row.delay_ns;
-    node.communication_ns += row.by_communication_ns;
-    node.own[Cause::compute] += row.by_compute_ns;
-    node.own[Cause::launch] += row.by_launch_ns;
-    node.own[Cause::stalled] += row.by_stalled_ns;
-    node.own[pipeline ? Cause::pipeline : Cause::unexplained] +=
+    Node& node = nodes.list.emplace_back();
+    node.of = {row.replica, row.rank, row.group};
+    node.delay_ns = row.delay_ns;
+    node.communication_ns = row.by_communication_ns;
+    const auto own = [&](Cause cause) -> std::int64_t& { return node.own_ns[static_cast<std::size_t>(cause)]; };
+    own(Cause::compute) = row.by_compute_ns;
+    own(Cause::launch) = row.by_launch_ns;
+    own(Cause::stalled) = row.by_stalled_ns;
+    own(pipeline ? Cause::pipeline : Cause::unexplained) =
         row.delay_ns - row.by_compute_ns - row.by_communication_ns - row.by_launch_ns - row.by_stalled_ns;
   }
+  sort_and_fold(nodes.list);
+  NodeKey key;
+  std::optional<std::size_t> number;
   for (const Elsewhere& row : elsewhere) {
-    const auto at = nodes.find({row.replica, row.rank, row.group});
-    if (at == nodes.end()) continue;
-    if (row.for_rank < 0) {
-      at->second.transfers[row.other] += row.time_ns;
-    } else {
-      at->second.waits[{row.for_rank, row.other}] += row.time_ns;
-      at->second.waits_ns += row.time_ns;
-    }
+    if (const NodeKey its{row.replica, row.rank, row.group}; its != key || &row == elsewhere.data())
+      key = its, number = nodes.find(key);
+    if (number)
+      nodes.spent.push_back({static_cast<std::uint32_t>(*number), std::max(row.for_rank, -1), row.other, row.time_ns});
+  }
+  sort_and_fold(nodes.spent);
+  for (std::size_t first = 0; first < nodes.spent.size();) {
+    Node& node = nodes.list[nodes.spent[first].node];
+    std::size_t wait = first;
+    while (wait < nodes.spent.size() && nodes.spent[wait].node == nodes.spent[first].node && nodes.spent[wait].for_rank < 0)
+      ++wait;
+    std::size_t end = wait;
+    for (; end < nodes.spent.size() && nodes.spent[end].node == nodes.spent[first].node; ++end)
+      node.waits_ns += nodes.spent[end].ns;
+    node.transfers = std::span(nodes.spent).subspan(first, wait - first);
+    node.waits = std::span(nodes.spent).subspan(wait, end - wait);
+    first = end;
   }
   return nodes;
 }
@@ -69,40 +112,50 @@ Nodes nodes_of(std::span<const CauseSums> causes, std::span<const Elsewhere> els
 class Tracing {
  public:
   Tracing(const Nodes& nodes, const std::vector<SlowGroup>& slow) : slow_(slow) {
-    std::map<GroupId, std::vector<std::size_t>> slow_of;  // not of messages: transfers here are those of all pairs
+    std::vector<std::pair<GroupId, std::size_t>> slow_of;  // not of messages: transfers here are those of all pairs
     for (std::size_t i = 0; i < slow.size(); ++i)
-      if (slow[i].rank_a < 0) slow_of[slow[i].group].push_back(i);
-    std::map<std::pair<std::int32_t, RankId>, std::size_t> largest;
-    std::map<std::pair<std::int32_t, GroupId>, std::size_t> groups;
-    for (const auto& [key, node] : nodes) {
-      const std::size_t number = traced_.size();
-      traced_.push_back({key, &node, {}, {}, {}, none});
-      const auto [group, new_group] = groups.try_emplace({key.replica, key.group}, in_group_.size());
-      if (new_group) in_group_.emplace_back();
-      in_group_[group->second].nodes.push_back(number);
-      in_group_[group->second].delay_ns += node.delay_ns;
-      const auto [at, added] = largest.try_emplace({key.replica, key.rank}, number);
-      if (!added && traced_[at->second].node->delay_ns < node.delay_ns) at->second = number;
+      if (slow[i].rank_a < 0) slow_of.emplace_back(slow[i].group, i);
+    std::sort(slow_of.begin(), slow_of.end());
+    std::vector<std::pair<RankKey, std::size_t>> largest;            // of a rank: the node with most delay
+    std::vector<std::pair<GroupKey, std::size_t>> in_group, groups;  // nodes by group; row of each group
+    traced_.reserve(nodes.list.size());
+    for (std::size_t number = 0; number < nodes.list.size(); ++number) {
+      const Node& node = nodes.list[number];
+      traced_.push_back({&node, {}, {}, {}, none});
+      in_group.push_back({{node.of.replica, node.of.group}, number});
+      const RankKey rank{node.of.replica, node.of.rank};
+      if (largest.empty() || largest.back().first != rank) largest.emplace_back(rank, number);
+      else if (nodes.list[largest.back().second].delay_ns < node.delay_ns) largest.back().second = number;
     }
+    std::sort(in_group.begin(), in_group.end());
+    for (const auto& [group, number] : in_group) {
+      if (groups.empty() || groups.back().first != group) {
+        groups.emplace_back(group, in_group_.size());
+        in_group_.emplace_back();
+      }
+      in_group_.back().nodes.push_back(number);
+      in_group_.back().delay_ns += nodes.list[number].delay_ns;
+    }
+    const auto found_in = [](const auto& list, const auto& key) {
+      const auto at = std::ranges::lower_bound(list, key, {}, [](const auto& row) { return row.first; });
+      return at != list.end() && at->first == key ? at->second : none;
+    };
     for (Traced& from : traced_) {
-      for (const auto& [whom, wait_ns] : from.node->waits) {
-        const NodeKey key{from.key.replica, RankId(whom.first), whom.second};
-        const auto direct = std::lower_bound(traced_.begin(), traced_.end(), key,
-                                             [](const Traced& traced, const NodeKey& k) { return traced.key < k; });
+      const NodeKey& of = from.node->of;
+      for (const Spent& wait : from.node->waits) {
+        const auto direct = nodes.find({of.replica, RankId(wait.for_rank), wait.group});
         // Blame on messages is not kept: the rank behind them is asked where it is late most.
-        const auto at = largest.find({key.replica, key.rank});
-        from.waits.push_back(direct != traced_.end() && direct->key == key ? static_cast<std::size_t>(direct - traced_.begin())
-                             : at != largest.end()                         ? at->second
-                                                                           : none);
+        from.waits.push_back(direct ? *direct : found_in(largest, RankKey{of.replica, RankId(wait.for_rank)}));
       }
       std::int64_t longest_ns = -1;
-      for (const auto& [group, transfer_ns] : from.node->transfers) {
-        if (transfer_ns > longest_ns) from.longest = group, longest_ns = transfer_ns;
-        if (const auto at = slow_of.find(group); at != slow_of.end())
-          from.slow.insert(from.slow.end(), at->second.begin(), at->second.end());
+      for (const Spent& transfer : from.node->transfers) {
+        if (transfer.ns > longest_ns) from.longest = transfer.group, longest_ns = transfer.ns;
+        for (auto at = std::ranges::lower_bound(slow_of, std::pair(transfer.group, std::size_t{0}));
+             at != slow_of.end() && at->first == transfer.group; ++at)
+          from.slow.push_back({at->second, transfer.ns});
       }
       std::sort(from.slow.begin(), from.slow.end());
-      if (const auto at = groups.find({from.key.replica, from.longest}); at != groups.end()) from.longest_row = at->second;
+      from.longest_row = found_in(groups, GroupKey{of.replica, from.longest});
     }
     next_ns_.assign(traced_.size(), 0);
   }
@@ -116,7 +169,7 @@ class Tracing {
     for (int hop = 0; !now.empty(); ++hop) {
       for (const auto& [at, ns] : now) {
         if (hop == most_hops || (hop > 0 && ns <= least_ns))
-          found_.push_back({{traced_[at].key.rank, traced_[at].key.group, Cause::communication}, ns});
+          add({traced_[at].node->of.rank, traced_[at].node->of.group, Cause::communication}, ns);
         else
           split(traced_[at], ns);
       }
@@ -129,60 +182,63 @@ class Tracing {
       const auto& [rank, group, cause] = found_[i].first;
       std::int64_t ns = 0;
       for (const auto origin = found_[i].first; i < found_.size() && found_[i].first == origin; ++i) ns += found_[i].second;
-      if (ns > 0) out.push_back({start.key.replica, start.key.rank, start.key.group, rank, group, cause, ns});
+      const NodeKey& of = start.node->of;
+      if (ns > 0) out.push_back({of.replica, of.rank, of.group, rank, group, cause, ns});
     }
   }
 
  private:
   static constexpr std::size_t none = SIZE_MAX;
+  using RankKey = std::pair<std::int32_t, RankId>;
+  using GroupKey = std::pair<std::int32_t, GroupId>;
+  using Where = std::tuple<RankId, GroupId, Cause>;
   struct Traced {
-    NodeKey key;
     const Node* node = nullptr;
     std::vector<std::size_t> waits;  // beside node->waits: the node behind each
-    std::vector<std::size_t> slow;   // rows of the slow groups that it transferred in
+    std::vector<std::pair<std::size_t, std::int64_t>> slow;  // rows of the slow groups it transferred in, and how long
     GroupId longest;                 // of its transfers
     std::size_t longest_row = none;  // among the groups with blame
   };
+  void add(const Where& where, std::int64_t ns) {
+    if (ns != 0) found_.push_back({where, ns});
+  }
   void pass(std::size_t to, std::int64_t ns) {
     if (next_ns_[to] == 0 && ns != 0) next_.push_back(to);
     next_ns_[to] += ns;
   }
   void split(const Traced& from, std::int64_t ns) {
-    const auto& [key, at_node, waits, slow_rows, longest, longest_row] = from;
-    const Node& node = *at_node;
+    const Node& node = *from.node;
+    const NodeKey& of = node.of;
     std::int64_t left_ns = ns;
-    for (const auto& [cause, own_ns] : node.own) {
-      const std::int64_t part_ns = part_of(ns, own_ns, node.delay_ns);
-      found_.push_back({{key.rank, key.group, cause}, part_ns});
+    for (std::size_t cause = 0; cause < causes_count; ++cause) {
+      if (node.own_ns[cause] == 0) continue;
+      const std::int64_t part_ns = part_of(ns, node.own_ns[cause], node.delay_ns);
+      add({of.rank, of.group, static_cast<Cause>(cause)}, part_ns);
       left_ns -= part_ns;
     }
     // What slow links cost it comes first, since its peers may have waited as long as it did; then only what it waited
     // can be somebody else's fault.
     const std::int64_t here_ns = left_ns;
     std::int64_t unspent_ns = node.communication_ns;
-    for (const std::size_t row : slow_rows) {
+    for (const auto& [row, transfer_ns] : from.slow) {
       const SlowGroup& slow = slow_[row];
-      const auto transfer_ns = static_cast<double>(node.transfers.at(slow.group));
-      const auto more_ns = static_cast<std::int64_t>(transfer_ns * (1 - 1 / slow.times));
+      const auto more_ns = static_cast<std::int64_t>(static_cast<double>(transfer_ns) * (1 - 1 / slow.times));
       const std::int64_t part_ns = part_of(here_ns, std::min(more_ns, unspent_ns), node.communication_ns);
-      found_.push_back({{key.rank, slow.group, Cause::link}, part_ns});
+      add({of.rank, slow.group, Cause::link}, part_ns);
       left_ns -= part_ns;
       unspent_ns -= std::min(more_ns, unspent_ns);
     }
     const std::int64_t moved_ns = part_of(here_ns, std::min(unspent_ns, node.waits_ns), node.communication_ns);
-    std::size_t wait = 0;
-    for (const auto& [whom, wait_ns] : node.waits) {
-      const std::int64_t part_ns = part_of(moved_ns, wait_ns, node.waits_ns);
-      if (waits[wait] != none)
-        pass(waits[wait], part_ns);
-      else
-        found_.push_back({{RankId(whom.first), whom.second, Cause::unexplained}, part_ns});
+    for (std::size_t wait = 0; wait < node.waits.size(); ++wait) {
+      const Spent& whom = node.waits[wait];
+      const std::int64_t part_ns = part_of(moved_ns, whom.ns, node.waits_ns);
+      if (from.waits[wait] != none) pass(from.waits[wait], part_ns);
+      else add({RankId(whom.for_rank), whom.group, Cause::unexplained}, part_ns);
       left_ns -= part_ns;
-      ++wait;
     }
     if (left_ns <= 0) return;
     if (node.communication_ns == 0 || node.transfers.empty())
-      found_.push_back({{key.rank, key.group, Cause::unexplained}, left_ns});
+      add({of.rank, of.group, Cause::unexplained}, left_ns);
     else
       pass_on(from, left_ns);
   }
@@ -195,7 +251,7 @@ class Tracing {
         pass(to, part_ns);
         left_ns -= part_ns;
       }
-    if (left_ns > 0) found_.push_back({{from.key.rank, from.longest, Cause::communication}, left_ns});
+    if (left_ns > 0) add({from.node->of.rank, from.longest, Cause::communication}, left_ns);
   }
 
   struct InGroup {
@@ -206,7 +262,7 @@ class Tracing {
   std::vector<Traced> traced_;  // by key
   std::vector<InGroup> in_group_;
   // Of the node that is traced: what was found, and what is passed on to which nodes.
-  std::vector<std::pair<std::tuple<RankId, GroupId, Cause>, std::int64_t>> found_;
+  std::vector<std::pair<Where, std::int64_t>> found_;
   std::vector<std::int64_t> next_ns_;
   std::vector<std::size_t> next_;
 };
@@ -232,8 +288,8 @@ std::string hundredths(double value) {
 std::optional<MainOrigin> main_origin(const Explanation& explanation, std::int32_t replica, RankId rank) {
   std::map<std::pair<RankId, Cause>, std::pair<std::int64_t, std::map<GroupId, std::int64_t>>> sums;
   std::int64_t total_ns = 0;
-  for (const Origin& origin : explanation.origins) {
-    if (origin.rank != rank || origin.replica != replica) continue;
+  const auto by_rank = [](const Origin& origin) { return std::pair(origin.replica, origin.rank); };
+  for (const Origin& origin : std::ranges::equal_range(explanation.origins, std::pair(replica, rank), {}, by_rank)) {
     auto& [ns, by_group] = sums[{origin.origin_rank, origin.cause}];
     ns += origin.blame_ns;
     by_group[origin.origin_group] += origin.blame_ns;

@@ -91,7 +91,9 @@ class StepPeers {
  public:
   StepPeers(std::span<const Compute> computes, const Groups& groups, const Stages& stages)
       : groups_(groups), stages_(stages) {
-    for (const Compute& row : computes) rows_[{row.replica, row.step, row.rank}] = &row;
+    rows_.reserve(computes.size());
+    for (const Compute& row : computes) rows_.push_back({{row.replica, row.step, row.rank}, &row});
+    std::sort(rows_.begin(), rows_.end());
   }
   /// How much longer it computes than the median of the others, not below 0; nothing where no other is known.
   std::optional<std::int64_t> compute_excess_ns(const CauseSums& row) {
@@ -117,6 +119,7 @@ class StepPeers {
   }
 
  private:
+  using Key = std::tuple<std::int32_t, StepId, RankId>;
   struct AtStage {
     std::vector<const Compute*> by_compute;                     // shortest first
     std::array<const Compute*, 2> last_started{}, last_launched{};  // the last two
@@ -129,8 +132,9 @@ class StepPeers {
       if (row != nullptr && (kept == nullptr || kept->*begin < row->*begin)) std::swap(kept, row);
   }
   const Compute* find(const CauseSums& row, RankId rank) const {
-    const auto at = rows_.find({row.replica, row.step, rank});
-    return at == rows_.end() ? nullptr : at->second;
+    const Key key{row.replica, row.step, rank};
+    const auto at = std::ranges::lower_bound(rows_, key, {}, &std::pair<Key, const Compute*>::first);
+    return at != rows_.end() && at->first == key ? at->second : nullptr;
   }
   /// Members of the group at the rank's stage, looked up once for all of them: for each anew would cost members².
   const AtStage& at_stage(const CauseSums& row) {
@@ -151,7 +155,7 @@ class StepPeers {
 
   const Groups& groups_;
   const Stages& stages_;
-  std::map<std::tuple<std::int32_t, StepId, RankId>, const Compute*> rows_;
+  std::vector<std::pair<Key, const Compute*>> rows_;  // by key
   std::map<std::tuple<std::int32_t, StepId, GroupId, std::int32_t>, AtStage> known_;
 };
 
@@ -213,19 +217,25 @@ std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<co
   StepPeers peers(computes, groups, stages);
   CarriedLag carried(peers);
   struct Largest {
+    std::tuple<std::int32_t, RankId, StepId> of;
     const CauseSums* row = nullptr;
     OwnParts own;
+    const auto& key() const { return of; }
+    void combine(const Largest& other) {
+      if (std::pair(-own.sum_ns(), row) > std::pair(-other.own.sum_ns(), other.row)) *this = other;
+    }
   };
-  std::map<std::tuple<std::int32_t, RankId, StepId>, Largest> largest;
+  std::vector<Largest> largest;
   for (const CauseSums& row : causes) {
     if (row.step.step == outside_step || stages.alone(group_of(groups, row.group), row.rank)) continue;
-    Largest& found = largest[{row.replica, row.rank, row.step}];
-    const OwnParts own = own_parts(row, peers, carried.into(row));
-    if (found.row == nullptr || own.sum_ns() > found.own.sum_ns()) found = {&row, own};
+    const Largest next{{row.replica, row.rank, row.step}, &row, own_parts(row, peers, carried.into(row))};
+    if (!largest.empty() && largest.back().of == next.of) largest.back().combine(next);  // rows come by step and rank
+    else largest.push_back(next);
   }
+  sort_and_fold(largest);  // of equal ones the first row
   std::vector<OwnBlame> out;
-  for (const auto& [key, found] : largest) {
-    const auto& [replica, rank, step] = key;
+  for (const auto& found : largest) {
+    const auto& [replica, rank, step] = found.of;
     if (out.empty() || out.back().replica != replica || out.back().rank != rank)
       out.emplace_back().replica = replica, out.back().rank = rank;
     OwnBlame& own = out.back();
