@@ -1,5 +1,6 @@
 #include "report.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <iterator>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "metrics/card_check.hpp"
+#include "metrics/pack_report.hpp"
 #include "store/losses.hpp"
 #include "store/text_report.hpp"
 
@@ -81,25 +83,42 @@ std::string idle_workers_line(const std::vector<TraceFile>& files, std::size_t w
 
 }  // namespace
 
-void report(Metrics& metrics, const ClosingContext& closing, Problems& problems, const Comm& comm, Results& results) {
+void report(Metrics& metrics, const std::vector<int>& owners, const ClosingContext& closing, Problems& problems,
+            const Comm& comm, Results& results) {
   for (const auto& metric : metrics) {
     std::vector<ResultMatrix> slices = metric->take_matrices();
     results.matrices.insert(results.matrices.end(), std::make_move_iterator(slices.begin()),
                             std::make_move_iterator(slices.end()));
   }
+  Bytes told;  // by this worker, to worker 0
   together(comm, [&] {
-    if (!comm.is_first()) return metrics.clear();
+    Problems found;
     const ReportContext context{closing.config, closing.workload, closing.ranks, closing.groups,
-                                closing.clock,  closing.strings,  problems};
+                                closing.clock,  closing.strings,  comm.is_first() ? problems : found};
     const Resolver resolver{[&](StringId id) { return std::string(closing.strings.text(id)); },
                             [&](GroupId id) { return std::int64_t{closing.groups.row_of(id)}; }};
-    compare_card(context, problems);
-    for (auto& metric : metrics) {
-      results.metrics.push_back(metric->result(context, resolver));
-      metric.reset();  // its rows are in tables now
+    if (comm.is_first()) compare_card(context, problems);
+    ByteWriter out;
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      MetricResult& result = results.metrics.emplace_back();
+      if (owners[i] == comm.worker()) result = metrics[i]->result(context, resolver);
+      else result.info = metrics[i]->info();
+      metrics[i].reset();  // its rows are in tables now
+      if (owners[i] == comm.worker() && !comm.is_first()) pack_report(result.report, out);
     }
+    out.array(found.pack());
+    if (!comm.is_first()) told = out.take();
     metrics.clear();
   });
+  const bool shared = std::ranges::any_of(owners, [](int owner) { return owner != 0; });
+  if (shared && !comm.is_first()) comm.send(0, told);
+  for (int from = 1; shared && comm.is_first() && from < comm.num_workers(); ++from) {
+    const Bytes came = comm.receive(from);
+    ByteReader in(came);
+    for (std::size_t i = 0; i < owners.size(); ++i)
+      if (owners[i] == from) unpack_report(in, results.metrics[i].report);
+    problems.unite(Problems::unpack(in.array<std::byte>()));
+  }
   // Only worker 0 knows the warnings of all.
   const auto mine = comm.is_first() ? planned_exit(results) : ExitCode::done;
   results.exit_code = static_cast<ExitCode>(comm.max(static_cast<int>(mine)));

@@ -134,13 +134,18 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   local.records = {};
   matched.verdicts = {};
   stopwatch.start("merge");
-  stopwatch.current().sent_bytes = merge(metrics, strings, problems, comm);
+  // The report folder reads tables of all metrics.
+  const std::vector<int> owners = config.output.report_dir.empty() ? share_reports(metrics, comm)
+                                                                   : std::vector<int>(metrics.size(), 0);
+  stopwatch.current().sent_bytes = merge(metrics, owners, strings, problems, comm);
 
   stopwatch.start("report");
   Results results{config, input, ranks, groups, matched.clock, matched.mine, {}, {}, problems, timings};
   results.partial = ended_early;
   if (config.output.events) results.events = &local.events, results.event_names = &strings;
-  report(metrics, closing, problems, comm, results);
+  const std::int64_t sent_before = comm.sent_bytes();
+  report(metrics, owners, closing, problems, comm, results);
+  stopwatch.current().sent_bytes = comm.sent_bytes() - sent_before;
 
   stopwatch.start("write");
   write_results(results, comm);

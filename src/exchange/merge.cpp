@@ -1,41 +1,83 @@
 #include "exchange/merge.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace ccl {
 namespace {
 
-Bytes pack(const std::vector<std::unique_ptr<Metric>>& metrics, const StringTable& strings, const Problems& problems) {
-  ByteWriter out;
-  for (const auto& metric : metrics) out.array(metric->pack());
+void pack(const StringTable& strings, ByteWriter& out) {
   out.value<std::uint64_t>(strings.size());
   for (std::uint32_t i = 0; i < strings.size(); ++i) out.text(strings.text(i));
-  out.array(problems.pack());
-  return out.take();
 }
 
-void absorb(const Bytes& bytes, std::vector<std::unique_ptr<Metric>>& metrics, StringTable& strings,
-            Problems& problems) {
-  ByteReader in(bytes);
-  for (auto& metric : metrics) metric->absorb(in.array<std::byte>());
+void unite(ByteReader& in, StringTable& strings) {
   StringTable theirs;
   const auto texts = in.value<std::uint64_t>();
   for (std::uint64_t i = 0; i < texts; ++i) theirs.intern(in.text());
   strings.unite(theirs);
-  problems.unite(Problems::unpack(in.array<std::byte>()));
+}
+
+/// In the tree of a root, in the round of this distance: whether a worker hands over what it has to the one `distance`
+/// before it. Workers are counted from the root on.
+bool hands_over(int worker, int root, int distance, int workers) {
+  return (worker - root + workers) % workers % (2 * distance) == distance;
+}
+/// Whether the worker takes from the one `distance` behind it.
+bool takes(int worker, int root, int distance, int workers) {
+  const int place = (worker - root + workers) % workers;
+  return place % (2 * distance) == 0 && place + distance < workers;
 }
 
 }  // namespace
 
-std::int64_t merge(std::vector<std::unique_ptr<Metric>>& metrics, StringTable& strings, Problems& problems,
-                   const Comm& comm) {
+std::vector<int> share_reports(const std::vector<std::unique_ptr<Metric>>& metrics, const Comm& comm) {
+  std::vector<std::int64_t> bytes;
+  for (const auto& metric : metrics) bytes.push_back(metric->rows_bytes());
+  bytes = comm.sum(std::move(bytes));
+  std::vector<std::size_t> order(metrics.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return bytes[i]; });
+  std::vector<std::int64_t> load(static_cast<std::size_t>(comm.num_workers()));
+  std::vector<int> owners(metrics.size());
+  for (const std::size_t i : order) {
+    const auto least = std::min_element(load.begin(), load.end());
+    owners[i] = static_cast<int>(least - load.begin());
+    *least += bytes[i];
+  }
+  return owners;
+}
+
+std::int64_t merge(std::vector<std::unique_ptr<Metric>>& metrics, const std::vector<int>& owners, StringTable& strings,
+                   Problems& problems, const Comm& comm) {
   const int me = comm.worker(), workers = comm.num_workers();
   const std::int64_t sent_before = comm.sent_bytes();
   for (const auto& metric : metrics) metric->deal(comm);
   for (int distance = 1; distance < workers; distance *= 2) {
-    if (me % (2 * distance) == distance) {
-      comm.send(me - distance, pack(metrics, strings, problems));
-      break;
+    ByteWriter out;
+    for (std::size_t i = 0; i < metrics.size(); ++i)
+      if (hands_over(me, owners[i], distance, workers)) out.array(metrics[i]->pack());
+    if (hands_over(me, 0, distance, workers)) {
+      pack(strings, out);
+      out.array(problems.pack());
     }
-    if (me + distance < workers) absorb(comm.receive(me + distance), metrics, strings, problems);
+    std::vector<Bytes> parcels(static_cast<std::size_t>(workers));
+    parcels[static_cast<std::size_t>((me - distance + workers) % workers)] = out.take();
+    const Bytes came = std::move(comm.exchange(std::move(parcels))[static_cast<std::size_t>((me + distance) % workers)]);
+    ByteReader in(came);
+    for (std::size_t i = 0; i < metrics.size(); ++i)
+      if (takes(me, owners[i], distance, workers)) metrics[i]->absorb(in.array<std::byte>());
+    if (takes(me, 0, distance, workers)) {
+      unite(in, strings);
+      problems.unite(Problems::unpack(in.array<std::byte>()));
+    }
+  }
+  if (std::ranges::any_of(owners, [](int owner) { return owner != 0; })) {
+    ByteWriter out;
+    if (comm.is_first()) pack(strings, out);
+    const Bytes all = comm.broadcast(out.take());
+    ByteReader in(all);
+    if (!comm.is_first()) unite(in, strings);
   }
   return comm.sent_bytes() - sent_before;
 }

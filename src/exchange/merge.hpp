@@ -1,5 +1,6 @@
-// Rows up: a binomial tree to worker 0. Cost: every row travels log2(workers) times at most; worker 0 ends with the
-// folded rows of all (bytes are returned for /timings).
+// Rows to the worker that makes their report: a binomial tree for each metric, all of them in the same log2(workers)
+// rounds. Cost: every row travels log2(workers) times at most; a worker ends with the folded rows of its metrics (bytes
+// are returned for /timings).
 #pragma once
 #include <memory>
 #include <vector>
@@ -11,8 +12,13 @@
 
 namespace ccl {
 
-/// Folds the metrics' rows, texts and warnings of all workers into worker 0's. Collective. Returns the bytes sent.
-std::int64_t merge(std::vector<std::unique_ptr<Metric>>& metrics, StringTable& strings, Problems& problems,
-                   const Comm& comm);
+/// Which worker makes the report of each metric: the one with most rows first, to whoever has least so far. The same on
+/// all workers. Collective.
+std::vector<int> share_reports(const std::vector<std::unique_ptr<Metric>>& metrics, const Comm& comm);
+
+/// Folds the rows of all workers: of metric i on worker owners[i], where it is complete then. Warnings end on worker 0,
+/// texts too, and on all where another owns a metric. Collective. Returns the bytes sent.
+std::int64_t merge(std::vector<std::unique_ptr<Metric>>& metrics, const std::vector<int>& owners, StringTable& strings,
+                   Problems& problems, const Comm& comm);
 
 }  // namespace ccl

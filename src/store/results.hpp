@@ -34,7 +34,8 @@ struct Timings {
   std::int64_t events_count = 0, peak_memory_bytes = 0;
 };
 
-/// Everything the output is made of. metrics is filled on worker 0 only; instances and matrices are slices.
+/// Everything the output is made of. metrics: all on worker 0, but tables only of those whose report was made there;
+/// elsewhere only those that were made there are filled. Instances and matrices are slices.
 struct Results {
   const Config& config;
   const Input& input;

@@ -130,6 +130,21 @@ std::map<std::string, MatrixSlice> agree_on_matrices(const std::vector<ResultMat
   return all;
 }
 
+template <class F>
+void for_each_table(const MetricResult& metric, F f) {
+  for (const auto* tables : {&metric.tables, &metric.report.extra_tables})
+    for (const ResultTable& table : *tables)
+      f(table.name.starts_with('/') ? table.name : "/metrics/" + metric.info.name + "/" + table.name, table);
+}
+
+/// Of the metrics whose report was made on this worker.
+Bytes finished_tables(const Results& results) {
+  ByteWriter out;
+  for (const MetricResult& metric : results.metrics)
+    for_each_table(metric, [&](const std::string& path, const ResultTable& table) { pack_finished(path, table, out); });
+  return out.take();
+}
+
 void write_metric(Output& output, const MetricResult& metric, const Results& results) {
   const std::string group = "/metrics/" + metric.info.name;
   const Report& report = metric.report;
@@ -153,9 +168,7 @@ void write_metric(Output& output, const MetricResult& metric, const Results& res
       file.attribute(group, headline.name, headline.text);
   }
   file.attribute(group, "headlines", headlines.close('}').take());
-  for (const auto* tables : {&metric.tables, &report.extra_tables})
-    for (const ResultTable& table : *tables)
-      output.add(table.name.starts_with('/') ? table.name : group + "/" + table.name, table);
+  for_each_table(metric, [&](const std::string& path, const ResultTable& table) { output.add(path, table); });
   for (const ResultVector& vector : report.vectors) output.add(vector);
 }
 
@@ -199,6 +212,15 @@ void write_root(OutputFile& file, const Results& results, const Comm& comm) {
   put("clock_t_ref_ns", results.clock.t_ref_ns);
 }
 
+/// What each worker has to give, on worker 0.
+std::vector<Bytes> to_first(Bytes mine, const Comm& comm) {
+  std::vector<Bytes> all;
+  if (!comm.is_first()) comm.send(0, mine);
+  else
+    for (int from = 1; from < comm.num_workers(); ++from) all.push_back(comm.receive(from));
+  return all;
+}
+
 /// The stage that is under way: /timings is the last that it writes.
 class WriteStage {
  public:
@@ -225,8 +247,7 @@ class WriteStage {
 };
 
 /// Everything that worker 0 holds whole.
-void write_own(Output& output, const Results& results, std::vector<WorkerTimings> timings, const WriteStage& stage,
-               const Comm& comm) {
+void write_own(Output& output, const Results& results) {
   output.add("/ranks", rank_table(results));
   output.add("/steps", step_table(results.ranks));
   output.add("/workload", workload_table(results.input.workload));
@@ -236,6 +257,10 @@ void write_own(Output& output, const Results& results, std::vector<WorkerTimings
   output.add("/warnings/counts", warning_count_table(results.problems));
   output.add("/warnings/rows", warning_row_table(results.problems));
   for (const MetricResult& metric : results.metrics) write_metric(output, metric, results);
+}
+
+void write_last(Output& output, const Results& results, std::vector<WorkerTimings> timings, const WriteStage& stage,
+                const Comm& comm) {
   write_root(output.file(), results, comm);
   timings.front().timings = stage.with(results.timings);
   write_timings(output, timings, results.input);
@@ -269,9 +294,18 @@ void write_results(const Results& results, const Comm& comm) {
     write_matrix(file, slice.get(), comm);
   }
   if (results.events != nullptr) write_events(output.get(), results, comm);
+  Bytes finished;
+  together(comm, [&] {
+    if (output) write_own(*output, results);
+    else finished = finished_tables(results);
+  });
+  const std::vector<Bytes> of_others = to_first(std::move(finished), comm);
   const std::vector<WorkerTimings> timings = gather_timings(stage.with(results.timings), comm);
   together(comm, [&] {
-    if (output) write_own(*output, results, timings, stage, comm);
+    if (!output) return;
+    for (const Bytes& tables : of_others)
+      for (ByteReader in(tables); !in.at_end();) output->note(write_finished(output->file(), in));
+    write_last(*output, results, timings, stage, comm);
   });
 }
 

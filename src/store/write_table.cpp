@@ -228,6 +228,53 @@ void write_matrix(OutputFile* file, const ResultMatrix& slice, const Comm& comm,
   });
 }
 
+void pack_finished(const std::string& path, ResultTable table, ByteWriter& out, const WriteRules& rules) {
+  make_texts_valid(table);
+  DatasetLayout layout{.path = path, .columns = table.columns, .rows_count = table.rows_count};
+  layout.chunk_rows = chunk_rows(layout, rules);
+  out.text(path);
+  out.text(table.description);
+  out.value(table.rows_count);
+  out.value(layout.chunk_rows);
+  out.value<std::uint64_t>(table.columns.size());
+  for (const ColumnInfo& column : table.columns) {
+    out.text(column.name);
+    out.text(column.unit);
+    out.text(column.description);
+    out.value(column.type);
+    out.value(column.absent_value.has_value());
+    out.value(column.absent_value.value_or(0));
+    out.value(column.width);
+  }
+  out.array(layout.chunk_rows == 0 ? table.packed : finish_chunks(layout, table.packed, 0));
+}
+
+std::string write_finished(OutputFile& file, ByteReader& in) {
+  ResultTable table;
+  DatasetLayout layout{.path = in.text()};
+  table.description = in.text();
+  layout.rows_count = in.value<std::int64_t>();
+  layout.chunk_rows = in.value<std::int64_t>();
+  table.columns.resize(in.value<std::uint64_t>());
+  for (ColumnInfo& column : table.columns) {
+    column.name = in.text();
+    column.unit = in.text();
+    column.description = in.text();
+    column.type = in.value<CellType>();
+    const bool has_absent = in.value<bool>();
+    const auto absent = in.value<std::int64_t>();
+    if (has_absent) column.absent_value = absent;
+    column.width = in.value<std::uint32_t>();
+  }
+  layout.columns = table.columns;
+  const Bytes data = in.array<std::byte>();
+  file.create(layout);
+  if (layout.chunk_rows == 0) file.write_whole(layout, data);
+  else place(file, layout, data);
+  describe_table(file, layout.path, table);
+  return layout.path;
+}
+
 void write_table(OutputFile& file, const std::string& path, ResultTable table, const WriteRules& rules) {
   make_texts_valid(table);
   DatasetLayout layout{.path = path, .columns = table.columns, .rows_count = table.rows_count};

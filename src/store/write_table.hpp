@@ -25,6 +25,11 @@ void write_table(OutputFile* file, const std::string& path, ResultTable slice, c
 /// Collective. Rows may lie anywhere and in any order; row_numbers say where they belong; rows that nobody has are -1.
 void write_matrix(OutputFile* file, const ResultMatrix& slice, const Comm& comm, const WriteRules& rules = {});
 
+/// A table that another worker than 0 holds whole: what worker 0 needs to write it, its chunks finished.
+void pack_finished(const std::string& path, ResultTable table, ByteWriter& out, const WriteRules& rules = {});
+/// Writes the next of these on worker 0 and returns its path.
+std::string write_finished(OutputFile& file, ByteReader& in);
+
 /// Worker 0 alone: a table or vector that it holds whole.
 void write_table(OutputFile& file, const std::string& path, ResultTable table, const WriteRules& rules = {});
 void write_vector(OutputFile& file, const ResultVector& vector);

@@ -21,6 +21,7 @@ class Numbers final : public Metric {
   void closing(const ClosingRank&, const ClosingContext&) override {}
   void snapshot(const MemorySnapshot&, const LocalContext&) override {}
   void graph(const StepGraph&, const ClosingContext&) override {}
+  std::int64_t rows_bytes() const override { return static_cast<std::int64_t>(8 * numbers.size()); }
   Bytes pack() const override {
     ByteWriter out;
     out.array(numbers);
@@ -51,7 +52,7 @@ TEST(Merge, RowsTextsAndWarningsReachTheFirstWorker) {
   cut.file = std::to_string(me);
   problems.add(cut);
 
-  EXPECT_EQ(merge(metrics, strings, problems, world()) > 0, me > 0);
+  EXPECT_EQ(merge(metrics, {0, 0}, strings, problems, world()) > 0, me > 0);
   if (me > 0) return;
   const auto& first = static_cast<Numbers&>(*metrics[0]).numbers;
   for (int w = 0; w < workers; ++w) {
@@ -61,6 +62,53 @@ TEST(Merge, RowsTextsAndWarningsReachTheFirstWorker) {
   }
   EXPECT_EQ(static_cast<Numbers&>(*metrics[1]).numbers, std::vector<std::int64_t>{77});
   EXPECT_EQ(problems.count(Code::file_cut), workers);
+}
+
+TEST(Merge, RowsOfAMetricEndWithItsOwner) {
+  const int me = world().worker(), workers = world().num_workers();
+  std::vector<std::unique_ptr<Metric>> metrics;
+  std::vector<int> owners;
+  for (int i = 0; i < 7; ++i) {
+    auto& metric = static_cast<Numbers&>(*metrics.emplace_back(std::make_unique<Numbers>()));
+    metric.numbers = {100 * i + me};
+    owners.push_back(i % workers);
+  }
+  StringTable strings;
+  Problems problems;
+  strings.intern("text of worker " + std::to_string(me));
+  Problem cut;
+  cut.code = Code::file_cut;
+  cut.file = std::to_string(me);
+  problems.add(cut);
+  merge(metrics, owners, strings, problems, world());
+  for (int w = 0; w < workers; ++w) {
+    const std::string text = "text of worker " + std::to_string(w);
+    EXPECT_EQ(strings.text(string_id(text)), text);
+  }
+  if (me == 0) {
+    EXPECT_EQ(problems.count(Code::file_cut), workers);
+  }
+  for (int i = 0; i < 7; ++i) {
+    if (owners[static_cast<std::size_t>(i)] != me) continue;
+    auto& numbers = static_cast<Numbers&>(*metrics[static_cast<std::size_t>(i)]).numbers;
+    std::sort(numbers.begin(), numbers.end());
+    std::vector<std::int64_t> all;
+    for (int w = 0; w < workers; ++w) all.push_back(100 * i + w);
+    EXPECT_EQ(numbers, all);
+  }
+}
+
+TEST(Merge, ReportsAreSharedByTheirRows) {
+  std::vector<std::unique_ptr<Metric>> metrics;
+  for (const std::size_t count : {3, 10, 0, 7})
+    static_cast<Numbers&>(*metrics.emplace_back(std::make_unique<Numbers>())).numbers.resize(count);
+  // The largest first, each to whoever has least: 10 | 7 + 3 | …; of equal loads the first worker.
+  const std::vector<int> of_two{1, 0, 0, 1}, of_three{2, 0, 2, 1}, of_more{2, 0, 3, 1};
+  const int workers = world().num_workers();
+  EXPECT_EQ(share_reports(metrics, world()), workers == 1   ? std::vector<int>(4, 0)
+                                             : workers == 2 ? of_two
+                                             : workers == 3 ? of_three
+                                                            : of_more);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ struct ReportRun {
     Metrics metrics;
     metrics.push_back(std::make_unique<OneValue>());
     const ClosingContext closing{config, input.workload, ranks, groups, clock, strings};
-    report(metrics, closing, problems, comm(), results);
+    report(metrics, {0}, closing, problems, comm(), results);
     return outcome(results, comm());
   }
   void lose_data() { problems.add({.code = Code::file_cut, .file = "a.json", .count = 2, .detail = ""}); }

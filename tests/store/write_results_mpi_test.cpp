@@ -43,6 +43,28 @@ TEST(WriteResultsTogether, ContentDoesNotDependOnWhoHoldsWhat) {
                  [&](const std::string& path) { EXPECT_EQ(content_hash(path), all_on_first) << "turned by " << turn; });
 }
 
+// Reports are made by any worker, and tables stay with it until they are written.
+TEST(WriteResultsTogether, TablesOfAMetricMayLieOnAnyWorker) {
+  const auto hash_with_owner = [](int owner) {
+    std::unique_ptr<test::Folder> folder;
+    test::Run run = run_with_share(world().is_first() ? 0 : -1, 1);
+    if (world().is_first()) {
+      folder = std::make_unique<test::Folder>(test::own("results"));
+      run.config.output.hdf5 = folder->file("a.h5");
+    }
+    Results results = run.results();
+    results.metrics = {test::sample_metric()};
+    MetricResult& metric = results.metrics.front();
+    metric.tables.push_back(test::sample_table(0, 20'000, "long"));  // in chunks
+    metric.report.extra_tables.push_back(test::sample_table(0, 0, "empty"));
+    if (world().worker() != owner) metric.tables.clear(), metric.report.extra_tables.clear();
+    write_results(results, world());
+    return folder ? content_hash(folder->file("a.h5")) : "";
+  };
+  const std::string on_first = hash_with_owner(0);
+  for (int owner = 1; owner < world().num_workers(); ++owner) EXPECT_EQ(hash_with_owner(owner), on_first);
+}
+
 TEST(WriteResultsTogether, GlobalOrderIsTheOneOfOneWorker) {
   write_shared(world().worker(), world().num_workers(), [](const std::string& path) {
     const InputFile file(path);
