@@ -45,7 +45,7 @@ struct ShortGraph {
 ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const GraphTimes& ideal,
                    std::span<const std::int64_t> unseen_ns);
 
-constexpr std::size_t cases_at_once = 8;  // as many as CaseBits has
+constexpr std::size_t cases_at_once = 4;
 /// Which cases change the time of an operation, and its gap: bit c of case c.
 struct CaseBits {
   std::uint8_t run = 0, gap = 0;
@@ -57,7 +57,7 @@ struct CaseLengths {
   std::int64_t only_ns = 0;   // ideal, but measured what is changed
 };
 
-/// A step replayed by many cases, eight of them in one pass: each pass reads the whole graph, but an end is kept only until
+/// A step replayed by many cases, four of them in one pass: each pass reads the whole graph, but an end is kept only until
 /// the last that waits for it has begun, so that those of a large step stay in the cache.
 class CaseReplays {
  public:
