@@ -60,7 +60,8 @@ void TraceUse::take(RankTrace& trace, std::int32_t file, std::span<const Process
     for (const Step& step : trace.steps) local.steps_seen.insert(step.number);
   if (!config.input.steps.empty()) select_steps(trace, config.input.steps);
   assign_dimensions(trace, input.workload.mesh);
-  TraceViews views(trace, any_trace.classifier, lent);
+  const bool busy_parts = std::any_of(metrics.begin(), metrics.end(), [](const auto& m) { return m->info().needs_busy_parts; });
+  TraceViews views(trace, any_trace.classifier, lent, busy_parts);
   LocalContext context = any_trace;
   context.views = &views;
   if (mark_windows) mark_work(trace, views.phases());

@@ -1,6 +1,8 @@
 #include "metrics/busy.hpp"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "core/interval_passes.hpp"
 
@@ -94,9 +96,9 @@ void BusyLists::clear() {
   budget_.reset();
 }
 
-BusyTrace::BusyTrace(const RankTrace& trace, std::span<const Processors> lent)
+BusyTrace::BusyTrace(const RankTrace& trace, std::span<const Processors> lent, bool parts_too)
     : devices_count(trace.devices.size()), trace_(trace), lent_(lent), device_of_lane_(device_rows(trace)), counts_(devices_count),
-      rows_(trace.steps.size()) {
+      rows_(trace.steps.size()), parts_too_(parts_too) {
   const EventTable& events = trace.events;
   for (std::size_t i = 0; i < events.size(); ++i) {
     ++counts_[device_of_lane_[events.lane[i]]][place_of(events.kind[i])];
@@ -133,18 +135,24 @@ const BusyLists& BusyTrace::step(std::size_t step_row, std::size_t device_row) c
   return made_[(step_row - made_first_) * devices_count + device_row];
 }
 
+BusyTrace::Rows BusyTrace::rows_of(std::size_t first, std::size_t count) const {
+  Rows all{trace_.events.size(), 0, 0};
+  for (std::size_t s = first; s < first + count; ++s) {
+    if (rows_[s].events_count == 0) continue;
+    all.first = std::min(all.first, rows_[s].first);
+    all.end = std::max(all.end, rows_[s].end);
+    all.events_count += rows_[s].events_count;
+  }
+  return all;
+}
+
 void BusyTrace::make_steps(std::size_t first, std::size_t count, std::vector<BusyLists>& made) const {
   const EventTable& events = trace_.events;
   made.resize(count * devices_count);
   for (BusyLists& lists : made) lists.clear();
-  std::size_t begin = events.size(), end = 0;
-  for (std::size_t s = first; s < first + count; ++s) {
-    if (rows_[s].events_count == 0) continue;
-    begin = std::min(begin, rows_[s].first);
-    end = std::max(end, rows_[s].end);
-  }
-  const auto for_each_event = [&](auto use) {
-    for (std::size_t i = begin; i < end; ++i) {
+  const auto [from, until, events_count] = rows_of(first, count);
+  const auto for_each_event = [&, from = from, until = until](auto use) {
+    for (std::size_t i = from; i < until; ++i) {
       const auto step = static_cast<std::size_t>(events.step[i]);  // outside every step: larger than any
       if (step - first < count) use(i, (step - first) * devices_count + device_of_lane_[events.lane[i]]);
     }
@@ -152,7 +160,7 @@ void BusyTrace::make_steps(std::size_t first, std::size_t count, std::vector<Bus
   // Room that is not used is not touched: of one step there may be more than is needed.
   std::vector<Counts> counts(made.size());
   if (count == 1)
-    for (Counts& of_device : counts) of_device.fill(rows_[first].events_count);
+    for (Counts& of_device : counts) of_device.fill(events_count);
   else
     for_each_event([&](std::size_t i, std::size_t at) { ++counts[at][place_of(events.kind[i])]; });
   make_room(made, counts);
@@ -164,43 +172,140 @@ void BusyTrace::make_steps(std::size_t first, std::size_t count, std::vector<Bus
   for (BusyWriter& writer : writers) writer.finish();
 }
 
+namespace {
+
+/// Communication by kind: the merged list of each, and what is counted on the way.
+template <class Kind>
+class PartLists {
+ public:
+  /// Events in order of start.
+  void add(std::size_t step, std::size_t device, Kind kind, Interval event) {
+    const std::tuple key(step, device, kind);
+    const auto slot = static_cast<std::size_t>(kind);
+    if (slot >= last_.size()) last_.resize(slot + 1, parts_.end());
+    auto& at = last_[slot];
+    if (at == parts_.end() || at->first != key) at = parts_.try_emplace(key).first;
+    auto& [part, list] = at->second;
+    ++part.calls_count;
+    part.sum_ns += event.length_ns();
+    append_merged(list, event);
+  }
+  /// lists(step, device): of all events there.
+  template <class Lists>
+  void write(Lists lists, std::vector<BusyPart<Kind>>& out) const {
+    for (const auto& [key, of_kind] : parts_) {
+      auto [part, list] = std::tie(of_kind.first, of_kind.second);
+      out.push_back(part);
+      BusyPart<Kind>& row = out.back();
+      std::tie(row.step_row, row.device_row, row.kind) = key;
+      row.communication_ns = length_ns(list);
+      row.overlap_ns = overlap_ns(list, lists(row.step_row, row.device_row).compute);
+    }
+  }
+
+ private:
+  using PartsByKey = std::map<std::tuple<std::size_t, std::size_t, Kind>, std::pair<BusyPart<Kind>, Intervals>>;
+  PartsByKey parts_;
+  std::vector<typename PartsByKey::iterator> last_;  // by kind: where the last event went
+};
+
+CollectiveOp op_of(const Collective* collective) { return collective == nullptr ? CollectiveOp::unknown : collective->op; }
+
+/// found(event row, its collective or null) for the communication among the events [begin, end).
+template <class Found>
+void for_communication_in(const RankTrace& trace, std::size_t begin, std::size_t end, Found found) {
+  auto next = std::lower_bound(trace.collectives.begin(), trace.collectives.end(), begin,
+                               [](const Collective& collective, std::size_t event) { return collective.event < event; });
+  for (std::size_t i = begin; i < end; ++i) {
+    if (trace.events.kind[i] != EventKind::communication) continue;
+    while (next != trace.collectives.end() && next->event < i) ++next;
+    found(i, next != trace.collectives.end() && next->event == i ? &*next : nullptr);
+  }
+}
+
+void append(const BusyParts& from, BusyParts& to) {
+  to.by_op.insert(to.by_op.end(), from.by_op.begin(), from.by_op.end());
+  to.by_dimension.insert(to.by_dimension.end(), from.by_dimension.begin(), from.by_dimension.end());
+}
+
+}  // namespace
+
+/// lists(step, device): as they were made.
+template <class Lists>
+void BusyTrace::sum_steps(std::size_t first, std::size_t count, Lists lists, StepSums& out) const {
+  for (std::size_t s = first; s < first + count; ++s)
+    for (std::size_t d = 0; d < devices_count; ++d) {
+      const BusyLists& of = lists(s, d);
+      out.sums.push_back({of.events_count, budget(of.communication, of.compute, of.memory, of.window)});
+    }
+  if (!parts_too_) return;
+  PartLists<CollectiveOp> by_op;
+  PartLists<Dimension> by_dimension;
+  const Rows rows = rows_of(first, count);
+  for_communication_in(trace_, rows.first, rows.end, [&](std::size_t i, const Collective* collective) {
+    const auto step = static_cast<std::size_t>(trace_.events.step[i]);
+    if (step - first >= count) return;
+    const std::size_t device = device_of_lane_[trace_.events.lane[i]];
+    const Interval event{trace_.events.start_ns[i], trace_.events.end_ns(i)};
+    by_op.add(step, device, op_of(collective), event);
+    by_dimension.add(step, device, dimension_of(trace_, collective), event);
+  });
+  by_op.write(lists, out.parts.by_op);
+  by_dimension.write(lists, out.parts.by_dimension);
+}
+
 void BusyTrace::sum_all_steps() const {
-  sums_.resize(rows_.size() * devices_count);
-  const auto sum = [&](std::size_t step, std::size_t device, const BusyLists& lists) {
-    sums_[step * devices_count + device] = {lists.events_count,
-                                            budget(lists.communication, lists.compute, lists.memory, lists.window)};
-  };
-  if (lent_.empty() || all_at_once_ || rows_.size() < 2) {
-    for (std::size_t s = 0; s < rows_.size(); ++s)
-      for (std::size_t d = 0; d < devices_count; ++d) sum(s, d, step(s, d));
+  all_ = {};
+  const auto own = [&](std::size_t s, std::size_t d) -> const BusyLists& { return step(s, d); };
+  if (all_at_once_) return sum_steps(0, rows_.size(), own, all_);
+  if (lent_.empty() || rows_.size() < 2) {
+    for (std::size_t s = 0; s < rows_.size(); ++s) sum_steps(s, 1, own, all_);
     return;
   }
   std::vector<std::function<void()>> tasks;
-  const std::size_t shares = lent_.size() + 1;
-  for (std::size_t share = 0; share < shares; ++share)
-    tasks.emplace_back([&, first = rows_.size() * share / shares, end = rows_.size() * (share + 1) / shares] {
+  std::vector<StepSums> shares(lent_.size() + 1);
+  for (std::size_t share = 0; share < shares.size(); ++share)
+    tasks.emplace_back([&, share] {
       std::vector<BusyLists> made;
-      for (std::size_t s = first; s < end; ++s) {
+      StepSums sums;
+      for (std::size_t s = rows_.size() * share / shares.size(); s < rows_.size() * (share + 1) / shares.size(); ++s) {
         make_steps(s, 1, made);
-        for (std::size_t d = 0; d < devices_count; ++d) sum(s, d, made[d]);
+        sum_steps(s, 1, [&](std::size_t, std::size_t d) -> const BusyLists& { return made[d]; }, sums);
       }
+      shares[share] = std::move(sums);
     });
   side_by_side(lent_, tasks);
+  for (const StepSums& share : shares) {
+    all_.sums.insert(all_.sums.end(), share.sums.begin(), share.sums.end());
+    append(share.parts, all_.parts);
+  }
 }
 
 const BusySums& BusyTrace::sums(std::size_t step_row, std::size_t device_row) const {
-  if (sums_.empty()) sum_all_steps();
-  return sums_[step_row * devices_count + device_row];
+  if (all_.sums.empty()) sum_all_steps();
+  return all_.sums[step_row * devices_count + device_row];
+}
+
+const BusyParts& BusyTrace::parts() const {
+  if (all_.sums.empty() || !parts_too_) {
+    parts_too_ = true;
+    sum_all_steps();
+  }
+  return all_.parts;
+}
+
+std::vector<BusyPart<CollectiveOp>> BusyTrace::whole_by_op() const {
+  PartLists<CollectiveOp> by_op;
+  for_communication_in(trace_, 0, trace_.events.size(), [&](std::size_t i, const Collective* collective) {
+    by_op.add(0, device_of_lane_[trace_.events.lane[i]], op_of(collective), {trace_.events.start_ns[i], trace_.events.end_ns(i)});
+  });
+  std::vector<BusyPart<CollectiveOp>> out;
+  by_op.write([&](std::size_t, std::size_t d) -> const BusyLists& { return whole()[d]; }, out);
+  return out;
 }
 
 void for_each_communication(const RankTrace& trace, const std::function<void(std::size_t, const Collective*)>& found) {
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < trace.events.size(); ++i) {
-    if (trace.events.kind[i] != EventKind::communication) continue;
-    while (next < trace.collectives.size() && trace.collectives[next].event < i) ++next;
-    const bool known = next < trace.collectives.size() && trace.collectives[next].event == i;
-    found(i, known ? &trace.collectives[next] : nullptr);
-  }
+  for_communication_in(trace, 0, trace.events.size(), found);
 }
 
 Dimension dimension_of(const RankTrace& trace, const Collective* collective) {

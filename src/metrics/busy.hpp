@@ -37,6 +37,20 @@ struct BusySums {
   bool empty() const { return (events_count[0] | events_count[1] | events_count[2]) == 0; }
 };
 
+/// Communication of one kind in one step, or in the whole file, on one device.
+template <class Kind>
+struct BusyPart {
+  std::size_t step_row = 0, device_row = 0;
+  Kind kind{};
+  std::int64_t calls_count = 0, sum_ns = 0;
+  std::int64_t communication_ns = 0, overlap_ns = 0;  // len(C_kind), len(C_kind & K)
+};
+/// By step, device and kind.
+struct BusyParts {
+  std::vector<BusyPart<CollectiveOp>> by_op;
+  std::vector<BusyPart<Dimension>> by_dimension;
+};
+
 /// The lists of the whole file, and those of one step at a time: no event stands in two lists for longer than needed.
 /// Of few events, whose lists are small beside all else, those of all steps are made once and stay.
 class BusyTrace {
@@ -44,8 +58,9 @@ class BusyTrace {
   std::size_t devices_count = 0;
 
   /// The trace must outlive it unchanged. One pass over the events.
-  /// lent: the sums of several steps are made at once there.
-  explicit BusyTrace(const RankTrace& trace, std::span<const Processors> lent = {});
+  /// lent: the sums of several steps are made at once there. parts_too: parts() is made with the sums, which costs less
+  /// than both apart.
+  explicit BusyTrace(const RankTrace& trace, std::span<const Processors> lent = {}, bool parts_too = false);
   /// [device row], events outside every step included. Made when first asked for: 16 bytes an event at most.
   const std::vector<BusyLists>& whole() const;
   std::vector<BusyLists> take_whole() {
@@ -56,12 +71,23 @@ class BusyTrace {
   const BusyLists& step(std::size_t step_row, std::size_t device_row) const;
   /// Made for all steps when the first is asked for, and kept.
   const BusySums& sums(std::size_t step_row, std::size_t device_row) const;
+  /// Of all steps, and kept.
+  const BusyParts& parts() const;
+  /// Of the whole file, events outside every step included.
+  std::vector<BusyPart<CollectiveOp>> whole_by_op() const;
 
  private:
   struct Rows {
     std::size_t first = 0, end = 0, events_count = 0;
   };
+  struct StepSums {
+    std::vector<BusySums> sums;
+    BusyParts parts;
+  };
+  Rows rows_of(std::size_t first, std::size_t count) const;
   void make_steps(std::size_t first, std::size_t count, std::vector<BusyLists>& made) const;
+  template <class Lists>
+  void sum_steps(std::size_t first, std::size_t count, Lists lists, StepSums& out) const;
   void sum_all_steps() const;
 
   const RankTrace& trace_;
@@ -73,7 +99,8 @@ class BusyTrace {
   bool all_at_once_ = false;
   mutable std::vector<BusyLists> made_;  // [(step row - first) × devices_count + device row]
   mutable std::size_t made_first_ = 0, made_count_ = 0;
-  mutable std::vector<BusySums> sums_;  // [step row × devices_count + device row]
+  mutable bool parts_too_;
+  mutable StepSums all_;  // sums: [step row × devices_count + device row]
 };
 
 /// One device in one step that has GPU events there.

@@ -2,8 +2,6 @@
 // Definition: overlap = len(C ∩ K), exposed = len(C) − len(C ∩ K) per (step, rank, device), on the events of the step;
 // shares of the step divide by period = gap + len(GPU window).
 // Merge: keys are disjoint. Headline: Σ overlap / Σ communication.
-#include <map>
-
 #include "metrics/pooled.hpp"
 #include "metrics/trace_views.hpp"
 
@@ -21,7 +19,8 @@ struct CommCompOverlap {
             .needs = "GPU kernels; ProfilerStep markers for values by step",
             .section = PageSection::overlap,
             .aliases = {"overlap", "communication_fraction"},
-            .wants = {}};
+            .wants = {},
+            .needs_busy_parts = true};
   }
 
   struct Row {
@@ -136,25 +135,11 @@ struct CommCompOverlap {
       row.budget = lists.whole_budget();
       out.of<Whole>().push_back(row);
     }
-    const auto op = [](const Collective* c) { return c == nullptr ? CollectiveOp::unknown : c->op; };
-    Parts<WholeByOp> whole_by_op;
-    for_each_communication(trace, [&](std::size_t event, const Collective* collective) {
-      whole_by_op.add(trace, event, 0, op(collective));
-    });
-    whole_by_op.write(trace, 0, [&](std::size_t device) -> auto& { return busy.whole()[device]; }, out.of<WholeByOp>());
-    Parts<ByOp> by_op;
-    Parts<ByDimension> by_dimension;
-    for_each_communication(trace, [&](std::size_t event, const Collective* collective) {
-      if (trace.events.step[event] < 0) return;
-      const auto step = static_cast<std::size_t>(trace.events.step[event]);
-      by_op.add(trace, event, step, op(collective));
-      by_dimension.add(trace, event, step, dimension_of(trace, collective));
-    });
-    for (std::size_t step = 0; step < trace.steps.size(); ++step) {  // both while its lists are there
-      const auto of_step = [&](std::size_t device) -> auto& { return busy.step(step, device); };
-      by_op.write(trace, step, of_step, out.of<ByOp>());
-      by_dimension.write(trace, step, of_step, out.of<ByDimension>());
-    }
+    for (const auto& part : busy.whole_by_op()) out.of<WholeByOp>().push_back(row_of<WholeByOp>(trace, part, outside_step));
+    const auto step = [&](const auto& part) { return trace.steps[part.step_row].number; };
+    for (const auto& part : busy.parts().by_op) out.of<ByOp>().push_back(row_of<ByOp>(trace, part, step(part)));
+    for (const auto& part : busy.parts().by_dimension)
+      out.of<ByDimension>().push_back(row_of<ByDimension>(trace, part, step(part)));
   }
 
   static void report(const Tables& tables, const ReportContext&, Report& out) {
@@ -192,46 +177,18 @@ struct CommCompOverlap {
   static double share(std::int64_t a, std::int64_t b) { return ratio(static_cast<double>(a), static_cast<double>(b)); }
   static std::string time(std::int64_t ns) { return milliseconds(static_cast<double>(ns)); }
 
-  /// The communication of each step and device by kind.
-  template <class PartRow>
-  class Parts {
-   public:
-    using Kind = decltype(PartRow::kind);
-    /// Events in order of start. step: 0 for all where the whole file is one.
-    void add(const RankTrace& trace, std::size_t event, std::size_t step, Kind kind) {
-      const std::tuple key(step, trace.lanes[trace.events.lane[event]].device, kind);
-      const auto slot = static_cast<std::size_t>(kind);
-      if (slot >= last_.size()) last_.resize(slot + 1, parts_.end());
-      auto& at = last_[slot];
-      if (at == parts_.end() || at->first != key) at = parts_.try_emplace(key).first;
-      auto& [row, list] = at->second;
-      ++row.calls_count;
-      row.sum_ns += trace.events.dur_ns[event];
-      append_merged(list, {trace.events.start_ns[event], trace.events.end_ns(event)});
-    }
-    /// Those of one step. lists(device row): of all events there.
-    template <class Lists>
-    void write(const RankTrace& trace, std::size_t step, Lists lists, std::vector<PartRow>& out) {
-      for (auto at = parts_.lower_bound({step, INT32_MIN, Kind{}}); at != parts_.end(); ++at) {
-        const auto [of_step, device, kind] = at->first;
-        if (of_step != step) break;
-        auto& [row, list] = at->second;
-        const auto device_row = std::lower_bound(trace.devices.begin(), trace.devices.end(), device) - trace.devices.begin();
-        row.step.step = whole_file ? outside_step : trace.steps[step].number;
-        row.device = device;
-        row.kind = kind;
-        row.communication_ns = length_ns(list);
-        row.overlap_ns = overlap_ns(list, lists(static_cast<std::size_t>(device_row)).compute);
-        out.push_back(row);
-      }
-    }
-
-   private:
-    static constexpr bool whole_file = std::is_same_v<PartRow, WholeByOp>;
-    using PartsByKey = std::map<std::tuple<std::size_t, std::int32_t, Kind>, std::pair<PartRow, Intervals>>;
-    PartsByKey parts_;
-    std::vector<typename PartsByKey::iterator> last_;  // by kind: where the last event went
-  };
+  template <class PartRow, class Kind>
+  static PartRow row_of(const RankTrace& trace, const BusyPart<Kind>& part, std::int64_t step) {
+    PartRow row;
+    row.step.step = step;
+    row.device = trace.devices[part.device_row];
+    row.kind = part.kind;
+    row.calls_count = part.calls_count;
+    row.sum_ns = part.sum_ns;
+    row.communication_ns = part.communication_ns;
+    row.overlap_ns = part.overlap_ns;
+    return row;
+  }
 };
 
 }  // namespace

@@ -30,7 +30,8 @@ struct Communication {
             .section = PageSection::further,
             .aliases = {},
             .wants = {},
-            .needs_matching = true};
+            .needs_matching = true,
+            .needs_busy_parts = true};
   }
   using Tables = communicating::Tables;
 
@@ -44,22 +45,12 @@ struct Communication {
       row.busy = {budget.communication_ns, budget.exposed_ns};
       out.of<Row>().push_back(row);
     });
-    std::map<std::tuple<std::size_t, std::size_t, CollectiveOp>, Intervals> parts;
-    const std::vector<std::size_t> device_of_lane = device_rows(trace);
-    for_each_communication(trace, [&](std::size_t event, const Collective* collective) {
-      if (trace.events.step[event] < 0) return;
-      const CollectiveOp op = collective == nullptr ? CollectiveOp::unknown : collective->op;
-      Intervals& list = parts[{static_cast<std::size_t>(trace.events.step[event]),
-                               device_of_lane[trace.events.lane[event]], op}];
-      append_merged(list, {trace.events.start_ns[event], trace.events.end_ns(event)});
-    });
-    for (const auto& [key, list] : parts) {
-      const auto& [step, device, op] = key;
+    for (const BusyPart<CollectiveOp>& part : busy.parts().by_op) {
       ByOp row;
-      row.step.step = trace.steps[step].number;
-      row.op = op;
-      row.busy.union_ns = length_ns(list);
-      row.busy.exposed_ns = row.busy.union_ns - overlap_ns(list, busy.step(step, device).compute);
+      row.step.step = trace.steps[part.step_row].number;
+      row.op = part.kind;
+      row.busy.union_ns = part.communication_ns;
+      row.busy.exposed_ns = part.communication_ns - part.overlap_ns;
       out.of<ByOp>().push_back(row);
     }
   }

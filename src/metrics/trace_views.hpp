@@ -13,10 +13,11 @@ namespace ccl {
 class TraceViews {
  public:
   /// The trace must not move or change while anything of it is used.
-  TraceViews(const RankTrace& trace, const Classifier& classifier, std::span<const Processors> lent = {})
-      : trace_(trace), classifier_(classifier), lent_(lent) {}
+  /// busy_parts: some metric asks for those.
+  TraceViews(const RankTrace& trace, const Classifier& classifier, std::span<const Processors> lent = {}, bool busy_parts = false)
+      : trace_(trace), classifier_(classifier), lent_(lent), busy_parts_(busy_parts) {}
 
-  const BusyTrace& busy() { return made(busy_, [&] { return BusyTrace(trace_, lent_); }); }
+  const BusyTrace& busy() { return made(busy_, [&] { return BusyTrace(trace_, lent_, busy_parts_); }); }
   /// The lists of the whole file, for who outlives the trace; busy() and what else it made are gone.
   std::vector<BusyLists> take_whole_busy() {
     busy();
@@ -50,6 +51,7 @@ class TraceViews {
   const RankTrace& trace_;
   const Classifier& classifier_;
   std::span<const Processors> lent_;
+  bool busy_parts_;
   std::optional<BusyTrace> busy_;
   std::optional<LaunchContext> launches_;
   std::optional<SliceRules> rules_;

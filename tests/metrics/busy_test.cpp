@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <tuple>
 
 #include "support/trace_builder.hpp"
 
@@ -95,6 +96,42 @@ TEST(BusyTrace, SumsOfManyEventsAreMadeSideBySide) {
   const std::vector<Processors> lent(2, own_processors());
   expect_sums(trace, BusyTrace(trace));
   expect_sums(trace, BusyTrace(trace, lent));
+}
+
+template <class Kind>
+void expect_parts(const RankTrace& trace, const BusyTrace& busy, const std::vector<BusyPart<Kind>>& parts, Kind only) {
+  std::size_t at = 0;
+  for (std::size_t s = 0; s < trace.steps.size(); ++s)
+    for (std::size_t d = 0; d < 2; ++d, ++at) {
+      const Expected expected = of_events(trace, static_cast<std::int32_t>(s), trace.devices[d]);
+      ASSERT_LT(at, parts.size());
+      EXPECT_EQ(std::tuple(parts[at].step_row, parts[at].device_row, parts[at].kind), std::tuple(s, d, only));
+      EXPECT_EQ(parts[at].calls_count, expected.events_count[0]);
+      EXPECT_EQ(parts[at].communication_ns, length_ns(expected.communication));
+      EXPECT_EQ(parts[at].overlap_ns, overlap_ns(expected.communication, expected.compute));
+    }
+  EXPECT_EQ(at, parts.size());
+}
+
+TEST(BusyTrace, PartsOfOneKindAreTheWholeCommunication) {
+  std::mt19937 random(6);
+  const std::vector<Processors> lent(2, own_processors());
+  for (const int events_count : {400, (1 << 19) + 1}) {
+    const RankTrace trace = some_trace(random, 50, events_count);
+    const BusyTrace asked_before(trace, lent, true), asked_behind(trace), alone(trace, {}, true);
+    expect_sums(trace, asked_behind);
+    for (const BusyTrace* busy : {&asked_before, &asked_behind, &alone}) {
+      expect_parts(trace, *busy, busy->parts().by_op, CollectiveOp::all_reduce);
+      expect_parts(trace, *busy, busy->parts().by_dimension, trace.groups[0].dimension);
+      const auto whole = busy->whole_by_op();
+      ASSERT_EQ(whole.size(), 2U);
+      for (std::size_t d = 0; d < 2; ++d) {
+        EXPECT_EQ(whole[d].communication_ns, length_ns(busy->whole()[d].communication));
+        EXPECT_EQ(whole[d].overlap_ns, busy->whole()[d].whole_budget().overlap_ns);
+      }
+    }
+    expect_sums(trace, asked_before);
+  }
 }
 
 TEST(BusyTrace, AStepOfAllEventsIsTheWholeFile) {
