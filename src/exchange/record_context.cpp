@@ -12,27 +12,66 @@
 namespace ccl {
 namespace {
 
-/// What a device had done up to a time.
+/// What a device did from one time to another.
 struct Done {
   std::int64_t compute_ns = 0, covered_ns = 0, starved_ns = 0;  // covered: compute or communication
-  std::uint32_t kernels_count = 0;                              // of compute that had started
+  std::uint32_t kernels_count = 0;                              // of compute that started
 };
 
-/// A time that is asked for, and where the answer goes.
-struct Question {
-  std::int64_t t_ns = 0;
-  std::uint32_t answer = 0;
+/// The begins or the ends of windows, in order of time. An answer is what was done up to the end of its window less what was
+/// done up to its begin.
+class Questions {
+ public:
+  Questions(std::int64_t Interval::*edge, int sign) : edge_(edge), sign_(sign) {}
+  void ask(std::uint32_t window) { all_.push_back(window); }
+  void start(std::span<const Interval> windows) {
+    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return windows[a].*edge_ < windows[b].*edge_; };
+    if (!std::is_sorted(all_.begin(), all_.end(), earlier)) std::sort(all_.begin(), all_.end(), earlier);
+  }
+  std::int64_t next_ns(std::span<const Interval> windows) const {
+    return next_ < all_.size() ? windows[all_[next_]].*edge_ : std::numeric_limits<std::int64_t>::max();
+  }
+  /// done(t): all but the starving.
+  template <class Until>
+  void answer_up_to(std::int64_t t_ns, std::span<const Interval> windows, Until done, std::vector<Done>& answers) {
+    for (; next_ < all_.size() && windows[all_[next_]].*edge_ <= t_ns; ++next_) {
+      const Done until = done(windows[all_[next_]].*edge_);
+      Done& answer = answers[all_[next_]];
+      answer.compute_ns += sign_ * until.compute_ns;
+      answer.covered_ns += sign_ * until.covered_ns;
+      answer.kernels_count += static_cast<std::uint32_t>(sign_) * until.kernels_count;
+    }
+  }
+  /// starved(t): of those that have the rest of their answer.
+  template <class Until>
+  void settle(std::span<const Interval> windows, Until starved_ns, std::vector<Done>& answers) {
+    for (; settled_ < next_; ++settled_)
+      answers[all_[settled_]].starved_ns += sign_ * starved_ns(windows[all_[settled_]].*edge_);
+  }
+
+ private:
+  std::int64_t Interval::*edge_;
+  int sign_;
+  std::vector<std::uint32_t> all_;
+  std::size_t next_ = 0, settled_ = 0;
 };
 
 /// One device from its first event to its last; questions are answered in passing, so nothing is kept of the events.
 class DeviceSweep {
  public:
-  void ask(Question question) { questions_.push_back(question); }
-  void start() {
-    std::sort(questions_.begin(), questions_.end(), [](const Question& a, const Question& b) { return a.t_ns < b.t_ns; });
+  void ask(std::uint32_t window) {
+    begins_.ask(window);
+    ends_.ask(window);
+  }
+  /// windows: as long as events are added.
+  void start(std::span<const Interval> windows) {
+    windows_ = windows;
+    begins_.start(windows);
+    ends_.start(windows);
+    find_next();
   }
   void add(EventKind kind, Interval event, std::int64_t launch_ns, std::vector<Done>& answers) {
-    answer_up_to(event.start_ns, answers);
+    if (next_ns_ <= event.start_ns) answer_up_to(event.start_ns, answers);
     const bool computes = kind == EventKind::compute;
     if (event.length_ns() > 0) end_idling(event.start_ns, launch_ns, answers);
     busy_.add(event);
@@ -46,25 +85,33 @@ class DeviceSweep {
   }
 
  private:
+  void find_next() { next_ns_ = std::min(begins_.next_ns(windows_), ends_.next_ns(windows_)); }
   void answer_up_to(std::int64_t t_ns, std::vector<Done>& answers) {
-    for (; next_ < questions_.size() && questions_[next_].t_ns <= t_ns; ++next_) {
-      const std::int64_t at_ns = questions_[next_].t_ns;
-      answers[questions_[next_].answer] = {compute_.before_ns(at_ns), covered_.before_ns(at_ns), 0, kernels_count_};
-    }
+    const auto done = [&](std::int64_t at_ns) { return Done{compute_.before_ns(at_ns), covered_.before_ns(at_ns), 0, kernels_count_}; };
+    for (Questions* questions : {&begins_, &ends_}) questions->answer_up_to(t_ns, windows_, done, answers);
+    any_unsettled_ = true;
+    find_next();
   }
   // Whether the device starved while it idled is known only when the next event begins.
   void end_idling(std::int64_t start_ns, std::int64_t launch_ns, std::vector<Done>& answers) {
     const bool idled = !busy_.empty() && start_ns > busy_.end_ns();
     const bool starved = idled && launch_ns != absent_ns && launch_ns >= busy_.end_ns();
-    for (; settled_ < next_; ++settled_) {
-      const std::int64_t idle_ns = starved ? questions_[settled_].t_ns - busy_.end_ns() : 0;
-      answers[questions_[settled_].answer].starved_ns = starved_ns_ + std::max<std::int64_t>(idle_ns, 0);
-    }
+    if (any_unsettled_) settle(starved, answers);
     starved_ns_ += starved ? start_ns - busy_.end_ns() : 0;
   }
 
-  std::vector<Question> questions_;
-  std::size_t next_ = 0, settled_ = 0;
+  void settle(bool starved, std::vector<Done>& answers) {
+    const auto starved_ns = [&](std::int64_t at_ns) {
+      return starved_ns_ + std::max<std::int64_t>(starved ? at_ns - busy_.end_ns() : 0, 0);
+    };
+    for (Questions* questions : {&begins_, &ends_}) questions->settle(windows_, starved_ns, answers);
+    any_unsettled_ = false;
+  }
+
+  std::span<const Interval> windows_;
+  Questions begins_{&Interval::start_ns, -1}, ends_{&Interval::end_ns, 1};
+  std::int64_t next_ns_ = 0;
+  bool any_unsettled_ = false;
   MergedLength compute_, covered_, busy_;
   std::int64_t starved_ns_ = 0;
   std::uint32_t kernels_count_ = 0;
@@ -172,13 +219,12 @@ void add_context(const RankTrace& trace, std::span<const std::uint32_t> synchron
     const auto [last, is_first] = last_end_ns.try_emplace({record.group.value, record.lane}, first_ns[device]);
     asked[i] = true;
     windows[i] = {std::min(last->second, record.start_ns), record.start_ns};
-    devices[device].ask({windows[i].start_ns, 2 * i});
-    devices[device].ask({windows[i].end_ns, 2 * i + 1});
+    devices[device].ask(i);
     last->second = std::max(last->second, record.end_ns());
   }
 
-  std::vector<Done> answers(2 * records.size());
-  for (DeviceSweep& device : devices) device.start();
+  std::vector<Done> answers(records.size());
+  for (DeviceSweep& device : devices) device.start(windows);
   const EventTable& events = trace.events;
   for (std::size_t i = 0; i < events.size(); ++i)
     if (const std::size_t device = device_of_lane[events.lane[i]]; device < devices.size())
@@ -187,16 +233,14 @@ void add_context(const RankTrace& trace, std::span<const std::uint32_t> synchron
 
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (!asked[i]) continue;
-    const Done& from = answers[2 * i];
-    const Done& to = answers[2 * i + 1];
-    const std::int64_t compute_ns = to.compute_ns - from.compute_ns, starved_ns = to.starved_ns - from.starved_ns;
-    const std::int64_t communication_ns = to.covered_ns - from.covered_ns - compute_ns;
+    const Done& done = answers[i];
+    const std::int64_t communication_ns = done.covered_ns - done.compute_ns;
     BeforeCollective& before = records[i].before;
-    before.compute_ns = capped(compute_ns);
+    before.compute_ns = capped(done.compute_ns);
     before.communication_ns = capped(communication_ns);
-    before.starved_ns = capped(starved_ns);
-    before.stalled_ns = capped(windows[i].length_ns() - compute_ns - communication_ns - starved_ns);
-    before.kernels_count = to.kernels_count - from.kernels_count;
+    before.starved_ns = capped(done.starved_ns);
+    before.stalled_ns = capped(windows[i].length_ns() - done.covered_ns - done.starved_ns);
+    before.kernels_count = done.kernels_count;
   }
 }
 
