@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/shares.hpp"
 #include "parse/decimal.hpp"
 
 namespace ccl {
@@ -332,11 +333,15 @@ std::uint32_t KinetoBuilder::thread(const EventText& event) {
   return last_thread_number_ = found->second;
 }
 
-void KinetoBuilder::shift_times(std::int64_t base_ns) {
+void KinetoBuilder::shift_times(std::int64_t base_ns, std::span<const Processors> lent) {
   if (base_ns == 0) return;
-  for (std::int64_t& start_ns : trace_.events.start_ns) start_ns += base_ns;
-  for (std::int64_t& launch_ns : trace_.events.launch_ns)
-    if (launch_ns != absent_ns) launch_ns += base_ns;
+  EventTable& events = trace_.events;
+  const std::vector<Share> shares = shares_of(events.size(), lent);
+  for_each_share(shares, lent, [&](std::size_t share) {
+    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) events.start_ns[i] += base_ns;
+    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i)
+      events.launch_ns[i] += events.launch_ns[i] != absent_ns ? base_ns : 0;
+  });
   for (Step& step : trace_.steps) {
     step.start_ns += base_ns;
     step.end_ns += base_ns;
@@ -350,7 +355,7 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   launches_.finish(trace_.events);
   communication_.finish(trace_, lent);
   complete_groups(trace_, header.pg_config);
-  shift_times(header.base_ns);
+  shift_times(header.base_ns, lent);
   trace_.rank = header.rank;
   trace_.world_size = header.world_size;
   trace_.host = header.host;

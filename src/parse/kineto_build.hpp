@@ -90,7 +90,7 @@ class KinetoBuilder {
 
   std::uint16_t lane(std::int32_t device, std::int64_t stream);
   std::uint32_t thread(const EventText& event);
-  void shift_times(std::int64_t base_ns);
+  void shift_times(std::int64_t base_ns, std::span<const Processors> lent);
 
   Wants wants_;
   RankTrace& trace_;

@@ -103,22 +103,28 @@ void complete_groups(RankTrace& trace, const std::vector<ProcessGroup>& pg_confi
     if (std::none_of(groups.begin(), groups.end(), [&](const ProcessGroup& row) { return is_same_group(row, config); }))
       groups.push_back(config);
 
+  const auto is_all = [](const ProcessGroup& row) {
+    return row.name.empty() && row.description.empty() && row.size < 0 && row.members.empty();
+  };
+  std::vector<bool> used(groups.size(), false);
+  if (std::any_of(groups.begin(), groups.end(), is_all))
+    for (const Collective& collective : trace.collectives) used[collective.group] = true;
   std::vector<ProcessGroup> distinct;
   std::vector<std::uint32_t> renumbered;
-  std::vector<bool> used(groups.size(), false);
-  for (const Collective& collective : trace.collectives) used[collective.group] = true;
+  bool moved = false;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     ProcessGroup& row = groups[i];
-    const bool is_all = row.name.empty() && row.description.empty() && row.size < 0 && row.members.empty();
-    if (is_all && !used[i]) {
+    if (is_all(row) && !used[i]) {
       renumbered.push_back(0);  // kernels that found their record have left it
       continue;
     }
     const auto same = std::find_if(distinct.begin(), distinct.end(), [&](const ProcessGroup& d) { return is_equal(d, row); });
     renumbered.push_back(static_cast<std::uint32_t>(same - distinct.begin()));
+    moved = moved || renumbered.back() != i;
     if (same == distinct.end()) distinct.push_back(std::move(row));
   }
   groups = std::move(distinct);
+  if (!moved) return;
   for (Collective& collective : trace.collectives) collective.group = renumbered[collective.group];
 }
 
