@@ -24,16 +24,23 @@ SharedFile::SharedFile(const TraceFile& file, FilePart part, const Comm& comm) :
     has_lent_ = comm.receive_asleep(file.owner) == done();
     return;
   }
+  std::vector<int> without_thread;
+  std::vector<Processors> sets{own_processors()};  // one for each thread: one without a processor of its own only takes memory
   for (int number = 1; number < part.count; ++number) {
     if (!comm.on_my_node(reader(number))) continue;
-    Processors processors = comm.receive(reader(number));
-    if (can_run_on(processors)) {
-      lent_.parts.push_back(number);
-      lent_.processors.push_back(std::move(processors));
-    } else {
+    sets.push_back(comm.receive(reader(number)));
+    if (!can_run_on(sets.back())) {
       comm.send(reader(number), not_usable());
+      sets.pop_back();
+    } else if (const std::size_t count = processors_count(sets); count == 0 || count >= sets.size()) {
+      lent_.parts.push_back(number);
+    } else {
+      without_thread.push_back(number);
+      sets.pop_back();
     }
   }
+  lent_.processors.assign(sets.begin() + 1, sets.end());
+  lent_.parts.insert(lent_.parts.end(), without_thread.begin(), without_thread.end());
 }
 
 bool SharedFile::any(bool mine) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <deque>
 #include <exception>
@@ -19,6 +20,18 @@ Processors own_processors() {
   if (sched_getaffinity(0, room, reinterpret_cast<cpu_set_t*>(processors.data())) == 0) return processors;
 #endif
   return {};
+}
+
+std::size_t processors_count(std::span<const Processors> sets) {
+  Processors all;
+  for (const Processors& set : sets) {
+    if (set.empty()) return 0;
+    all.resize(std::max(all.size(), set.size()));
+    for (std::size_t i = 0; i < set.size(); ++i) all[i] |= set[i];
+  }
+  std::size_t count = 0;
+  for (const std::byte eight : all) count += static_cast<std::size_t>(std::popcount(std::to_integer<unsigned char>(eight)));
+  return count;
 }
 
 bool can_run_on([[maybe_unused]] const Processors& processors) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <pthread.h>
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <vector>
@@ -15,6 +16,8 @@ using Processors = Bytes;
 
 /// Those of the calling thread.
 Processors own_processors();
+/// How many there are in all of the sets together; 0 where one of them is not known.
+std::size_t processors_count(std::span<const Processors> sets);
 /// Whether a thread of this process may run on them.
 bool can_run_on(const Processors& processors);
 

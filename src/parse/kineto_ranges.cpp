@@ -132,7 +132,8 @@ ScanOutcome KinetoReader::scan_range(const TraceFile& file, FileRange range, con
 }
 
 RangeTurns KinetoReader::turns(const TraceFile& file, const ReadOptions& options) const {
-  return {FileCut(file, options.part.count, range_bytes_).ranges_count(), options.part.count, options.lent.parts};
+  const int count = options.part.count;
+  return {FileCut(file, count, range_bytes_).ranges_count(), count, options.lent.parts, options.lent.processors.size()};
 }
 
 void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options, RangeTurns& turns, PartGiver& giver,

@@ -4,15 +4,20 @@
 
 namespace ccl {
 
-RangeTurns::RangeTurns(int ranges_count, int readers, const std::vector<int>& lent) : lent_(lent) {
+RangeTurns::RangeTurns(int ranges_count, int readers, const std::vector<int>& lent, std::size_t threads_count)
+    : threads_(lent.begin(), lent.begin() + static_cast<std::ptrdiff_t>(std::min(threads_count, lent.size()))) {
   constexpr int given_up = 4;  // of a thread's turns, each fourth is the first reader's unless the thread gets ahead
   for (int number = 0; number < ranges_count; ++number) {
     const int reader = number % readers;
-    readers_.push_back(is_lent(reader) && number / readers % given_up == given_up - 1 ? 0 : reader);
+    const bool is_lent = std::find(lent.begin(), lent.end(), reader) != lent.end();
+    const bool is_turn = is_thread(reader) && number / readers % given_up != given_up - 1;
+    readers_.push_back(is_lent && !is_turn ? 0 : reader);
   }
 }
 
-bool RangeTurns::is_lent(int reader) const { return std::find(lent_.begin(), lent_.end(), reader) != lent_.end(); }
+bool RangeTurns::is_thread(int reader) const {
+  return std::find(threads_.begin(), threads_.end(), reader) != threads_.end();
+}
 
 int RangeTurns::reach(int number) {
   const std::lock_guard lock(mutex_);
@@ -25,7 +30,7 @@ int RangeTurns::next(int reader, int behind) {
   int number = behind + 1;
   for (; number < static_cast<int>(readers_.size()); ++number) {
     int& of_range = readers_[static_cast<std::size_t>(number)];
-    if (of_range == 0 && is_lent(reader) && first_has_time(number)) of_range = reader;
+    if (of_range == 0 && is_thread(reader) && first_has_time(number)) of_range = reader;
     if (of_range == reader) break;
   }
   return number;

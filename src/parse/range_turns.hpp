@@ -1,6 +1,7 @@
 // Which reader of a Kineto file reads which of its ranges. They are dealt round. Among the first reader and its threads,
 // on processors that others lend, the first is dealt more than it can read: a thread that gets ahead takes of that.
 #pragma once
+#include <cstddef>
 #include <mutex>
 #include <vector>
 
@@ -8,8 +9,9 @@ namespace ccl {
 
 class RangeTurns {
  public:
-  /// lent: the readers that are threads of the first one, which share this object. The others have one of their own.
-  RangeTurns(int ranges_count, int readers, const std::vector<int>& lent = {});
+  /// lent: the readers in whose place the first one reads. The first `threads_count` of them are threads of its, which
+  /// share this object; the turns of the rest are its own. Who has not lent has an object of its own.
+  RangeTurns(int ranges_count, int readers, const std::vector<int>& lent = {}, std::size_t threads_count = 0);
 
   /// Whose this range is, once the first reader has come to it. It comes to all of them, in order.
   int reach(int number);
@@ -17,10 +19,10 @@ class RangeTurns {
   int next(int reader, int behind);
 
  private:
-  bool is_lent(int reader) const;
+  bool is_thread(int reader) const;
   bool first_has_time(int number) const;
 
-  std::vector<int> lent_;
+  std::vector<int> threads_;
   std::mutex mutex_;
   int reached_ = 0;
   std::vector<int> readers_;  // by range

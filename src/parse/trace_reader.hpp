@@ -56,10 +56,10 @@ class PartExchange {
   virtual bool any(bool mine) { return mine; }
 };
 
-/// By other workers, for the time of one file: threads that run there read their parts.
+/// By other workers, for the time of one file: threads that run there read their parts, and the first reader the rest.
 struct Lent {
   std::vector<int> parts;
-  std::vector<Processors> processors;  // one set for each of parts
+  std::vector<Processors> processors;  // one set for each of the first of parts: no more threads than can run at once
 };
 
 struct Communicators;  // parse/nsys_survey.hpp

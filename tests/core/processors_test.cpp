@@ -11,6 +11,14 @@ namespace {
 
 std::vector<Processors> lent(std::size_t count) { return std::vector<Processors>(count, own_processors()); }
 
+TEST(Processors, AreCountedOnceWhoeverNamesThem) {
+  const auto set = [](unsigned char first, unsigned char second) { return Processors{std::byte{first}, std::byte{second}}; };
+  EXPECT_EQ(processors_count(std::vector<Processors>{set(0x03, 0)}), 2U);
+  EXPECT_EQ(processors_count(std::vector<Processors>{set(0x03, 0), set(0x03, 0), set(0x06, 0x80)}), 4U);
+  EXPECT_EQ(processors_count(std::vector<Processors>{set(0x03, 0), Processors()}), 0U);
+  EXPECT_GE(processors_count(std::vector<Processors>{own_processors()}), 1U);
+}
+
 TEST(SideBySide, EveryTaskRunsOnce) {
   for (const std::size_t helpers : {0U, 1U, 3U, 12U}) {
     std::vector<std::atomic<int>> ran(7);

@@ -92,9 +92,9 @@ struct InParts {
   bool all_taken = false;
 };
 
-/// The parts up from first_lent are read by threads of the reader of the first.
+/// The parts up from first_lent are read by the reader of the first and its threads, one for each part or fewer.
 InParts read_in_parts(const std::string& text, int count, std::int64_t range_bytes = KinetoReader::default_range_bytes,
-                      int first_lent = INT_MAX) {
+                      int first_lent = INT_MAX, std::size_t most_threads = SIZE_MAX) {
   const ScratchFile scratch(text);
   TraceFile file;
   file.path = scratch.path();
@@ -111,7 +111,7 @@ InParts read_in_parts(const std::string& text, int count, std::int64_t range_byt
   InParts out;
   for (int part = first_lent; part < count; ++part) {
     options.lent.parts.push_back(part);
-    options.lent.processors.push_back(own_processors());
+    if (options.lent.processors.size() < most_threads) options.lent.processors.push_back(own_processors());
   }
   for (int part = std::min(count, first_lent) - 1; part >= 0; --part) {
     Problems problems;
@@ -184,6 +184,7 @@ void expect_same_in_parts(const std::string& text, const std::string& what) {
       if (count > 3 || range_bytes == 400) continue;
       EXPECT_EQ(read_in_parts(text, count, range_bytes, 1).trace, whole) << what << ", threads for all " << count;
       EXPECT_EQ(read_in_parts(text, count, range_bytes, 2).trace, whole) << what << ", threads for some of " << count;
+      EXPECT_EQ(read_in_parts(text, count, range_bytes, 1, 1).trace, whole) << what << ", one thread for " << count - 1;
     }
 }
 

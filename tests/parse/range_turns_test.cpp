@@ -23,7 +23,7 @@ TEST(RangeTurns, RangesGoRound) {
 }
 
 TEST(RangeTurns, AThreadGetsAheadWhileTheFirstHasTwoMoreToRead) {
-  RangeTurns turns(12, 2, {1});  // the first is dealt 7, the fourth turn of the thread
+  RangeTurns turns(12, 2, {1}, 1);  // the first is dealt 7, the fourth turn of the thread
   EXPECT_EQ(turns.next(1, -1), 1);
   EXPECT_EQ(turns.next(1, 1), 3);
   EXPECT_EQ(turns.next(1, 3), 5);
@@ -41,14 +41,20 @@ TEST(RangeTurns, AThreadGetsAheadWhileTheFirstHasTwoMoreToRead) {
 }
 
 TEST(RangeTurns, WhoIsNoThreadIsDealtTheSame) {
-  RangeTurns of_first(12, 3, {1}), of_other(12, 3);
+  RangeTurns of_first(12, 3, {1}, 1), of_other(12, 3);
   for (RangeTurns* turns : {&of_first, &of_other}) EXPECT_EQ(turns_of(*turns, 2, 12), (std::vector{2, 5, 8, 11}));
   for (int number = 0; number < 12; ++number) EXPECT_EQ(of_first.reach(number) == 2, number % 3 == 2);
 }
 
+TEST(RangeTurns, WhoLendsWithoutAThreadLeavesItsTurnsToTheFirst) {
+  RangeTurns turns(8, 4, {1, 2}, 1);
+  EXPECT_EQ(turns.next(1, -1), 1);
+  for (int number = 0; number < 8; ++number) EXPECT_EQ(turns.reach(number), number == 2 || number == 6 ? 0 : number % 4);
+}
+
 TEST(RangeTurns, EachRangeIsReadByOne) {
   constexpr int count = 2000;
-  RangeTurns turns(count, 3, {1, 2});
+  RangeTurns turns(count, 3, {1, 2}, 2);
   std::vector<int> own[2];
   std::thread threads[2];
   for (int i = 0; i < 2; ++i) threads[i] = std::thread([&, i] { own[i] = turns_of(turns, i + 1, count); });
