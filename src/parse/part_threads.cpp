@@ -18,7 +18,7 @@ constexpr std::int64_t most_window_bytes = std::int64_t{1} << 20;  // each threa
 class PartThreads::Reader final : public PartGiver, public Progress {
  public:
   Reader(const ReadOptions& options, const Progress& progress, const Processors& processors, const ReadParts& read_parts)
-      : progress_(progress), most_parts_(options.lent.processors.size() > 2 ? 3 : 4) {
+      : progress_(progress) {
     thread_.emplace(processors, [this, options, read_parts] {
       try {
         read_parts(options, *this, *this);
@@ -48,7 +48,7 @@ class PartThreads::Reader final : public PartGiver, public Progress {
     parts_.push_back(std::move(part));
     changed_.notify_all();
     if (is_last) return nullptr;
-    changed_.wait(lock, [&] { return abandoned_ || !free_.empty() || made_count_ < most_parts_; });
+    changed_.wait(lock, [&] { return abandoned_ || !free_.empty() || made_count_ < most_parts; });
     if (abandoned_ || free_.empty()) {
       ++made_count_;
       return std::make_unique<KinetoPart>();
@@ -76,13 +76,13 @@ class PartThreads::Reader final : public PartGiver, public Progress {
   std::int64_t take_read_bytes() { return read_bytes_.exchange(0); }
 
  private:
+  static constexpr int most_parts = 3;  // one is read, one waits, one is joined
   const Progress& progress_;
   std::atomic<std::int64_t> read_bytes_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<OwnedPart> parts_;
   std::vector<OwnedPart> free_;
-  const int most_parts_;  // one is read, two wait or, where there are many threads, one; one is joined
   int made_count_ = 1;  // the thread begins with one
   bool over_ = false;   // the thread gives nothing more
   std::atomic<bool> abandoned_ = false;  // nobody takes anything more

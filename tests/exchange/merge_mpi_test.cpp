@@ -37,6 +37,15 @@ class Numbers final : public Metric {
   MetricInfo info_;
 };
 
+/// A text and a warning that name the worker.
+void say_who(int me, StringTable& strings, Problems& problems) {
+  strings.intern("text of worker " + std::to_string(me));
+  Problem cut;
+  cut.code = Code::file_cut;
+  cut.file = std::to_string(me);
+  problems.add(cut);
+}
+
 TEST(Merge, RowsTextsAndWarningsReachTheFirstWorker) {
   const int me = world().worker(), workers = world().num_workers();
   std::vector<std::unique_ptr<Metric>> metrics;
@@ -46,11 +55,7 @@ TEST(Merge, RowsTextsAndWarningsReachTheFirstWorker) {
   if (me == workers - 1) static_cast<Numbers&>(*metrics[1]).numbers.push_back(77);
   StringTable strings;
   Problems problems;
-  strings.intern("text of worker " + std::to_string(me));
-  Problem cut;
-  cut.code = Code::file_cut;
-  cut.file = std::to_string(me);
-  problems.add(cut);
+  say_who(me, strings, problems);
 
   EXPECT_EQ(merge(metrics, {0, 0}, strings, problems, world()) > 0, me > 0);
   if (me > 0) return;
@@ -75,11 +80,7 @@ TEST(Merge, RowsOfAMetricEndWithItsOwner) {
   }
   StringTable strings;
   Problems problems;
-  strings.intern("text of worker " + std::to_string(me));
-  Problem cut;
-  cut.code = Code::file_cut;
-  cut.file = std::to_string(me);
-  problems.add(cut);
+  say_who(me, strings, problems);
   merge(metrics, owners, strings, problems, world());
   for (int w = 0; w < workers; ++w) {
     const std::string text = "text of worker " + std::to_string(w);
