@@ -41,22 +41,25 @@ void copy_past_caches(char* to, const char* from, std::size_t size) {
 
 /// How text gets into a window: inflated straight into it, or beside it and copied past the caches. The reader's processor
 /// still holds what the window had before. Where the two processors share no cache, taking each line back from it for an
-/// ordinary store costs more than inflating; where they do, the copy is what costs. Virtual machines do not tell, so both
-/// ways are timed in turn, then the faster one is kept.
+/// ordinary store costs more than inflating; where they do, the copy is what costs. Virtual machines do not tell, and move
+/// their processors, so both ways are timed now and then, and the faster one is kept until the next time.
 class FillWay {
  public:
   bool direct() const { return windows_ < timed_end ? windows_ / 2 % 2 == 0 : direct_; }
   /// A window that was filled in the way of direct(), in CPU time of this thread.
   void filled(std::size_t bytes, double cpu_s) {
-    if (windows_ >= timed_end) return;
-    if (windows_ >= timed_begin && bytes > 0) (direct() ? direct_s_ : copied_s_) += cpu_s / static_cast<double>(bytes);
-    ++windows_;
-    direct_ = direct_s_ <= copied_s_;
+    if (windows_ >= timed_begin && windows_ < timed_end && bytes > 0)
+      (direct() ? direct_s_ : copied_s_) += cpu_s / static_cast<double>(bytes);
+    if (++windows_ == timed_end) direct_ = direct_s_ <= copied_s_;
+    if (windows_ < timed_again) return;
+    windows_ = timed_begin;
+    direct_s_ = copied_s_ = 0;
   }
 
  private:
-  static constexpr int timed_begin = 2, timed_end = 6;  // before: first touch of both windows
-  int windows_ = 0;
+  static constexpr std::size_t timed_begin = 4, timed_end = timed_begin + 4, timed_again = timed_end + 64;
+  static_assert(timed_begin >= SourceMemory::window_count && timed_begin % 4 == 0);  // before: first touch of the windows
+  std::size_t windows_ = 0;
   bool direct_ = true;
   double direct_s_ = 0, copied_s_ = 0;  // a byte, summed over windows
 };
