@@ -7,6 +7,7 @@
 
 #include "core/problems.hpp"
 #include "parse/config_files.hpp"
+#include "parse/name_answers.hpp"
 #include "parse/name_pattern.hpp"
 
 namespace ccl {
@@ -102,6 +103,9 @@ struct Classifier::Rules {
   std::vector<NamedPatterns> slices, stages, steady_state;
   std::vector<std::pair<std::string, std::vector<std::string>>> stream_roles;  // role, its stages
   std::vector<std::string> class_names;          // those of compute, "other", "communication"
+  NameAnswers<KernelClass> known_kernels;
+  NameAnswers<bool> kept_slices;
+  KernelClass ask_kernel(std::string_view name) const;
 };
 
 Classifier::Classifier(std::string_view yaml_text, const std::vector<std::string>& training_texts)
@@ -146,25 +150,30 @@ Classifier::~Classifier() = default;
 Classifier::Classifier(Classifier&&) noexcept = default;
 Classifier& Classifier::operator=(Classifier&&) noexcept = default;
 
-KernelClass Classifier::kernel(std::string_view name) const {
+KernelClass Classifier::Rules::ask_kernel(std::string_view name) const {
   const std::string text = name_to_match(name);
-  const auto other = static_cast<std::uint16_t>(rules_->compute.size());
-  for (const CommunicationRule& rule : rules_->communication) {
+  const auto other = static_cast<std::uint16_t>(compute.size());
+  for (const CommunicationRule& rule : communication) {
     if (!rule.names.match(text)) continue;
     KernelClass found{EventKind::communication, rule.op, rule.dimension, static_cast<std::uint16_t>(other + 1)};
     if (found.op != CollectiveOp::unknown) return found;
-    if (const auto i = first_match(rules_->operation_names, text)) found.op = rules_->operations[*i];
+    if (const auto i = first_match(operation_names, text)) found.op = operations[*i];
     return found;
   }
   KernelClass found;
-  found.class_index = static_cast<std::uint16_t>(first_match(rules_->compute, text).value_or(other));
+  found.class_index = static_cast<std::uint16_t>(first_match(compute, text).value_or(other));
   return found;
+}
+
+KernelClass Classifier::kernel(std::string_view name) const {
+  return rules_->known_kernels.get(name, [&](std::string_view asked) { return rules_->ask_kernel(asked); });
 }
 
 const std::vector<std::string>& Classifier::class_names() const { return rules_->class_names; }
 
 bool Classifier::keeps_slice(std::string_view name) const {
-  return !slice_rule(name).empty() || rules_->training.role(name) != SliceRole::none;
+  return rules_->kept_slices.get(
+      name, [&](std::string_view asked) { return !slice_rule(asked).empty() || rules_->training.role(asked) != SliceRole::none; });
 }
 
 const TrainingRules& Classifier::training() const { return rules_->training; }

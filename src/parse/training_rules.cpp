@@ -9,6 +9,7 @@
 
 #include "core/problems.hpp"
 #include "parse/config_files.hpp"
+#include "parse/name_answers.hpp"
 #include "parse/name_pattern.hpp"
 
 namespace ccl {
@@ -63,7 +64,9 @@ struct TrainingRules::Rules {
     SliceRole role = SliceRole::none;
     std::vector<NamePattern> patterns;
   };
+  SliceRole ask_role(std::string_view name) const;
   std::vector<Role> roles;
+  NameAnswers<SliceRole> known_roles;
   std::vector<std::regex> microbatch, chunk;
 };
 
@@ -119,12 +122,17 @@ const TrainingRules::Rules& TrainingRules::rules() const {
   return *rules_->rules;
 }
 
-SliceRole TrainingRules::role(std::string_view name) const {
+SliceRole TrainingRules::Rules::ask_role(std::string_view name) const {
   const std::string text = name_to_match(name);
-  for (const Rules::Role& role : rules().roles)
+  for (const Role& role : roles)
     if (std::any_of(role.patterns.begin(), role.patterns.end(), [&](const NamePattern& p) { return p.matches(text); }))
       return role.role;
   return SliceRole::none;
+}
+
+SliceRole TrainingRules::role(std::string_view name) const {
+  const Rules& all = rules();
+  return all.known_roles.get(name, [&](std::string_view asked) { return all.ask_role(asked); });
 }
 
 // Only short names are searched: a regex engine may recurse per character.
