@@ -1,13 +1,12 @@
 #include "discover/sniff.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <vector>
 
 #include "discover/walk.hpp"
+#include "parse/inflate.hpp"
 
 namespace ccl {
 namespace {
@@ -20,8 +19,8 @@ bool ends_with(std::string_view text, std::string_view end) {
 }
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Keys of the objects at one depth of a JSON text that may end anywhere.
-std::vector<std::string_view> keys_at_depth(std::string_view text, int wanted) {
+/// Keys of the objects at one depth of a JSON text that may end anywhere, up to the first that says all.
+std::vector<std::string_view> keys_at_depth(std::string_view text, int wanted, std::string_view says_all) {
   std::vector<std::string_view> keys;
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -34,7 +33,9 @@ std::vector<std::string_view> keys_at_depth(std::string_view text, int wanted) {
       if (text[i] == '\\') ++i;
     if (depth != wanted || i >= text.size()) continue;
     const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
-    if (next != std::string_view::npos && text[next] == ':') keys.push_back(text.substr(first, i - first));
+    if (next == std::string_view::npos || text[next] != ':') continue;
+    keys.push_back(text.substr(first, i - first));
+    if (keys.back() == says_all) break;
   }
   return keys;
 }
@@ -80,7 +81,7 @@ bool is_list_of_strings(std::string_view text) {
 }
 
 Sniffed sniff_object(std::string_view text) {
-  const std::vector<std::string_view> keys = keys_at_depth(text, 1);
+  const std::vector<std::string_view> keys = keys_at_depth(text, 1, "traceEvents");
   const auto has = [&](std::string_view key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
   if (has("traceEvents")) return kineto_trace(text);
   if (has("nodes") && has("schema")) return known(TraceFormat::execution_trace, "execution trace");
@@ -100,7 +101,7 @@ Sniffed sniff_object(std::string_view text) {
 }
 
 Sniffed sniff_array(std::string_view text) {
-  const std::vector<std::string_view> keys = keys_at_depth(text, 2);
+  const std::vector<std::string_view> keys = keys_at_depth(text, 2, "ph");
   const bool events = std::find(keys.begin(), keys.end(), "ph") != keys.end();
   return events ? known(TraceFormat::kineto, "Kineto trace") : known(TraceFormat::unknown, "other JSON");
 }
@@ -114,23 +115,18 @@ Sniffed sniff_pickle(std::string_view head) {
 }
 
 /// As much of the gzip data as comes out; stops at the first damage.
-std::string inflate_head(const std::string& raw) {
+std::string inflate_head(std::string_view raw, InflateBackend backend) {
   std::string out(head_bytes, '\0');
-  z_stream stream{};
-  if (inflateInit2(&stream, 15 + 16) != Z_OK) return {};
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(raw.data()));
-  stream.avail_in = static_cast<uInt>(raw.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  while (stream.avail_in > 0 && stream.avail_out > 0) {
-    const int status = inflate(&stream, Z_NO_FLUSH);
-    if (status == Z_STREAM_END && stream.avail_in > 0)
-      inflateReset(&stream);
-    else if (status != Z_OK)
-      break;
+  std::size_t size = 0;
+  const std::unique_ptr<Inflater> inflater = make_inflater(backend);
+  while (!raw.empty() && size < out.size()) {
+    const InflateStep step = inflater->step(raw.data(), raw.size(), out.data() + size, out.size() - size);
+    raw.remove_prefix(step.consumed);
+    size += step.produced;
+    if (step.status == InflateStatus::damaged || (step.consumed == 0 && step.produced == 0)) break;
+    if (step.status == InflateStatus::member_end) inflater->restart();
   }
-  out.resize(out.size() - stream.avail_out);
-  inflateEnd(&stream);
+  out.resize(size);
   return out;
 }
 
@@ -164,9 +160,10 @@ Sniffed sniff(const std::string& path) {
     return found;
   }
   if (!starts_with(raw, "\x1f\x8b")) return sniff_content(raw, file_name(path));
-  const std::string head = inflate_head(raw);
+  std::string head = inflate_head(raw, InflateBackend::best);
+  if (!head.empty()) found = sniff_content(head, file_name(path));
+  if (found.what == "other file") head = inflate_head(raw, InflateBackend::zlib);  // takes fewer damaged files for text
   if (!head.empty()) {
-    found = sniff_content(head, file_name(path));
     if (found.what == "other file") found.what = "other compressed file";
   } else if (contains(file_name(path), ".json")) {
     found = known(TraceFormat::kineto, "Kineto trace");  // damaged at once: the reader names the damage

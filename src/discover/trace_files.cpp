@@ -17,8 +17,7 @@
 #include "discover/nsys_export.hpp"
 #include "discover/pack_input.hpp"
 #include "discover/runs.hpp"
-#include "discover/sniff.hpp"
-#include "discover/walk.hpp"
+#include "discover/sniff_together.hpp"
 
 namespace ccl {
 namespace {
@@ -75,19 +74,21 @@ class Sieve {
         problems_(problems),
         rank_regex_(compile_rank_regex(config.input.rank_regex)) {}
 
-  std::vector<Candidate> sift(const FileTree& tree) {
+  /// sniffed: what each file of the tree is.
+  std::vector<Candidate> sift(const FileTree& tree, const std::vector<Sniffed>& sniffed) {
     const std::string lead = lead_of(tree.root);
     std::vector<Candidate> candidates;
     std::vector<std::pair<FoundFile, Sniffed>> strangers;
     std::vector<std::pair<FoundFile, Sniffed>> execution_traces;
     for (const FoundFile& file : tree.files) paths_.insert(file.path);
-    for (const FoundFile& file : tree.files) {
+    for (std::size_t i = 0; i < tree.files.size(); ++i) {
+      const FoundFile& file = tree.files[i];
+      const Sniffed& found = sniffed[i];
       if (file.bytes == 0) {
         if (has_trace_like_name(file.shown)) problems_.add(problem(Code::empty_file, file.shown));
         ++others_["empty file"];
         continue;
       }
-      const Sniffed found = sniff(file.path);
       if (!found.readable)
         note_unreadable(file);
       else if (found.format == TraceFormat::unknown)
@@ -294,14 +295,19 @@ std::int64_t guess_world_size(const Sieve& sieve, const std::vector<TraceFile>& 
 
 }  // namespace
 
-Input find_input(const Config& config, const CanRead& can_read, Problems& problems) {
-  Sieve sieve(config, can_read, problems);
+FileTree find_files(const Config& config, Problems& problems) {
   FileTree tree = walk(config.input.folders, problems);
   if (config.input.nsys_export) {
     Problems again;  // of the second walk: the first has named them
     if (export_reports(tree, problems)) tree = walk(config.input.folders, again);
   }
-  std::vector<Candidate> candidates = sieve.sift(tree);
+  return tree;
+}
+
+Input find_input(const Config& config, const CanRead& can_read, const FileTree& tree, const std::vector<Sniffed>& sniffed,
+                 Problems& problems) {
+  Sieve sieve(config, can_read, problems);
+  std::vector<Candidate> candidates = sieve.sift(tree, sniffed);
   if (candidates.empty()) fail_without_traces(config, tree, sieve, problems);
   Input input;
   input.root = tree.root;
@@ -319,10 +325,19 @@ Input find_input(const Config& config, const CanRead& can_read, Problems& proble
 }
 
 Input find_input_together(const Config& config, const CanRead& can_read, const Comm& comm, Problems& problems) {
+  FileTree tree;
+  std::vector<std::string> paths;
+  together(comm, [&] {
+    if (!comm.is_first()) return;
+    compile_rank_regex(config.input.rank_regex);  // a wrong one is said before thousands of files are opened
+    tree = find_files(config, problems);
+    for (const FoundFile& file : tree.files) paths.push_back(file.path);
+  });
+  const std::vector<Sniffed> sniffed = sniff_together(comm, paths);
   Bytes packed;
   together(comm, [&] {
     if (!comm.is_first()) return;
-    Input found = find_input(config, can_read, problems);
+    Input found = find_input(config, can_read, tree, sniffed, problems);
     share_out(found.files, comm.num_workers());
     packed = pack(found);
   });

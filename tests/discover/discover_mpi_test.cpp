@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "discover/pack_input.hpp"
+#include "discover/sniff_together.hpp"
 #include "discover/trace_files.hpp"
 #include "support/mpi_world.hpp"
 #include "temp_tree.hpp"
@@ -33,6 +34,35 @@ TEST(DiscoverOverWorkers, EveryWorkerGetsTheSameInputAndOneWarns) {
   EXPECT_EQ(comm.sum(problems.count(Code::unknown_format)), 1);
   const std::vector<Bytes> all = comm.gather_all(pack(input));
   for (const Bytes& other : all) EXPECT_EQ(other, all.front());
+}
+
+TEST(DiscoverOverWorkers, EachFileIsLookedIntoOnceAndToldInOrder) {
+  const Comm& comm = test::world();
+  const test::TempTree tree;  // only worker 0's is looked at
+  std::vector<std::string> paths;
+  for (int i = 0; i < 7; ++i) {
+    tree.add_gzip("rank" + std::to_string(i) + ".json.gz",
+                  "{\"distributedInfo\":{\"rank\":" + std::to_string(i) + ",\"world_size\":7},\"traceEvents\":[");
+    paths.push_back(tree.path("rank" + std::to_string(i) + ".json.gz"));
+  }
+  tree.add("paper.pdf", "%PDF");
+  paths.insert(paths.begin() + 3, tree.path("paper.pdf"));
+  paths.insert(paths.begin() + 5, tree.path("gone.json"));
+  const std::vector<Sniffed> found = sniff_together(comm, paths);
+  EXPECT_EQ(sniff_together(comm, {}).size(), 0u);
+  if (!comm.is_first()) {
+    EXPECT_TRUE(found.empty());
+    return;
+  }
+  ASSERT_EQ(found.size(), 9u);
+  EXPECT_EQ(found[3].what, "PDF");
+  EXPECT_FALSE(found[5].readable);
+  std::vector<std::int64_t> ranks;
+  for (const Sniffed& one : found)
+    if (one.format == TraceFormat::kineto) ranks.push_back(one.rank);
+  EXPECT_EQ(ranks, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(found[8].world_size, 7);
+  EXPECT_TRUE(found[8].gzip);
 }
 
 TEST(DiscoverOverWorkers, BadRequestIsTheSameEverywhere) {

@@ -6,12 +6,13 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "discover/trace_files.hpp"
+#include "find_alone.hpp"
 #include "temp_tree.hpp"
 
 namespace ccl {
 namespace {
 
+using test::find_alone;
 using test::TempTree;
 using testing::HasSubstr;
 
@@ -32,7 +33,7 @@ class NsysExport : public testing::Test {
     Config config;
     config.input.folders = {tree.path("run")};
     config.input.nsys_export = true;
-    return find_input(config, exports_only, problems);
+    return find_alone(config, exports_only, problems);
   }
 
   TempTree tree;
@@ -89,7 +90,7 @@ TEST(NsysReports, AReportWithItsExportBesideItIsNoWarning) {
   Config config;
   config.input.folders = {tree.path()};
   Problems problems;
-  EXPECT_EQ(find_input(config, exports_only, problems).files.size(), 1U);
+  EXPECT_EQ(find_alone(config, exports_only, problems).files.size(), 1U);
   EXPECT_TRUE(problems.rows().empty());
 }
 

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "discover/nsys_export.hpp"
+#include "find_alone.hpp"
 #include "temp_tree.hpp"
 
 namespace ccl {
 namespace {
 
+using test::find_alone;
 using test::kineto;
 using test::TempTree;
 using testing::ElementsAre;
@@ -31,7 +33,7 @@ std::vector<std::string> shown(const Input& input) {
 std::string message_of(const Config& config) {
   Problems problems;
   try {
-    find_input(config, kineto_only, problems);
+    find_alone(config, kineto_only, problems);
   } catch (const FatalError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
     return error.what();
@@ -46,7 +48,7 @@ TEST(TraceFiles, TorchTitanFolder) {
   tree.add("workload_card.yaml", "workload: {model: {phase: training}}\n");
   tree.add("paper.pdf", "%PDF");
   Problems problems;
-  const Input input = find_input(config_for(tree), kineto_only, problems);
+  const Input input = find_alone(config_for(tree), kineto_only, problems);
   EXPECT_THAT(shown(input), ElementsAre("profile_traces/iteration_2_exit/replica_1/rank0_trace.json",
                                         "profile_traces/iteration_10/rank1_trace.json.gz"));
   EXPECT_EQ(input.files[0].iteration, 2);
@@ -71,7 +73,7 @@ TEST(TraceFiles, OtherFilesAreNamedOncePerReason) {
   tree.add("node.nsys-rep", "x");
   tree.add("train.log", "hello");
   Problems problems;
-  const Input input = find_input(config_for(tree), kineto_only, problems);
+  const Input input = find_alone(config_for(tree), kineto_only, problems);
   EXPECT_THAT(shown(input), ElementsAre("rank0.json"));
   EXPECT_EQ(problems.count(Code::empty_file), 1);
   std::vector<std::string> rows;
@@ -86,7 +88,7 @@ TEST(TraceFiles, OtherFilesAreNamedOncePerReason) {
 
 std::vector<std::string> lost_in(const TempTree& tree) {
   Problems problems;
-  find_input(config_for(tree), kineto_only, problems);
+  find_alone(config_for(tree), kineto_only, problems);
   std::vector<std::string> rows;
   for (const Problem& p : problems.rows())
     if (p.code == Code::json_invalid) rows.push_back(p.file + " (rank " + std::to_string(p.rank) + "): " + p.detail);
@@ -131,14 +133,14 @@ TEST(TraceFiles, MoreThanOneRunNeedsAChoice) {
   EXPECT_THAT(message_of(config), HasSubstr("did you mean runs/tp2?"));
   config.input.run = "tp4";
   Problems problems;
-  const Input input = find_input(config, kineto_only, problems);
+  const Input input = find_alone(config, kineto_only, problems);
   EXPECT_EQ(input.run, "runs/tp4");
   EXPECT_THAT(input.runs, ElementsAre("runs/tp2", "runs/tp4"));
   EXPECT_THAT(shown(input),
               ElementsAre("runs/tp4/iteration_10/rank0_trace.json", "runs/tp4/iteration_20/rank0_trace.json"));
   config.input.run.clear();
   config.input.each_run = true;
-  EXPECT_EQ(find_input(config, kineto_only, problems).run, "runs/tp2");
+  EXPECT_EQ(find_alone(config, kineto_only, problems).run, "runs/tp2");
 }
 
 TEST(TraceFiles, LooseFilesBelongToTheRunAroundThem) {
@@ -146,7 +148,7 @@ TEST(TraceFiles, LooseFilesBelongToTheRunAroundThem) {
   tree.add("a/iteration_1/rank0.json", kineto);
   tree.add("a/extra/rank1.json", kineto);
   Problems problems;
-  EXPECT_THAT(find_input(config_for(tree), kineto_only, problems).runs, ElementsAre("a"));
+  EXPECT_THAT(find_alone(config_for(tree), kineto_only, problems).runs, ElementsAre("a"));
   tree.add("rank5.json", kineto);
   EXPECT_THAT(message_of(config_for(tree)), HasSubstr("2 runs (., a)"));
 }
@@ -157,7 +159,7 @@ TEST(TraceFiles, IterationsAreSelectedByNumber) {
   Config config = config_for(tree);
   config.input.iterations = {30, 2};
   Problems problems;
-  EXPECT_THAT(shown(find_input(config, kineto_only, problems)),
+  EXPECT_THAT(shown(find_alone(config, kineto_only, problems)),
               ElementsAre("iteration_2/rank0.json", "iteration_30/rank0.json"));
   config.input.iterations = {11};
   EXPECT_THAT(message_of(config), HasSubstr("no trace of iteration 11 (there are: 2, 10, 30)"));
@@ -169,7 +171,7 @@ TEST(TraceFiles, IterationFolderAloneKeepsItsNumber) {
   Config config = config_for(tree);
   config.input.folders = {tree.path("iteration_7")};
   Problems problems;
-  const Input input = find_input(config, kineto_only, problems);
+  const Input input = find_alone(config, kineto_only, problems);
   EXPECT_EQ(input.files[0].iteration, 7);
   EXPECT_EQ(input.run, ".");
 }
@@ -181,13 +183,13 @@ TEST(TraceFiles, SeveralFoldersWithTheSameRanksAreIterations) {
   Config config = config_for(tree);
   config.input.folders = {tree.path("p10"), tree.path("p9/")};
   Problems problems;
-  const Input iterations = find_input(config, kineto_only, problems);
+  const Input iterations = find_alone(config, kineto_only, problems);
   EXPECT_THAT(shown(iterations), ElementsAre("p9/rank0.json", "p10/rank0.json", "p10/rank1.json"));
   EXPECT_EQ(iterations.files[0].iteration, 0);
   EXPECT_EQ(iterations.files[2].iteration, 1);
   EXPECT_EQ(iterations.files[2].iteration_label, "p10");
   config.input.folders = {tree.path("n0"), tree.path("n1")};
-  EXPECT_EQ(find_input(config, kineto_only, problems).files[1].iteration, -1);
+  EXPECT_EQ(find_alone(config, kineto_only, problems).files[1].iteration, -1);
 }
 
 TEST(TraceFiles, FoldersSideBySideWithTheSameRanksAreRuns) {
@@ -199,9 +201,9 @@ TEST(TraceFiles, FoldersSideBySideWithTheSameRanksAreRuns) {
   EXPECT_THAT(message_of(config), HasSubstr("3 runs (runs/lr1, runs/lr2, runs/lr3)"));
   config.input.run = "lr2";
   Problems problems;
-  EXPECT_THAT(shown(find_input(config, kineto_only, problems)), ElementsAre("runs/lr2/rank0.json", "runs/lr2/rank1.json"));
+  EXPECT_THAT(shown(find_alone(config, kineto_only, problems)), ElementsAre("runs/lr2/rank0.json", "runs/lr2/rank1.json"));
   config.input.run = "lr1";
-  EXPECT_EQ(find_input(config, kineto_only, problems).files.size(), 2U);
+  EXPECT_EQ(find_alone(config, kineto_only, problems).files.size(), 2U);
 }
 
 TEST(TraceFiles, SweepsInFoldersOfSweepsAreRunsToo) {
@@ -220,15 +222,15 @@ TEST(TraceFiles, FoldersWithPartsOfOneSetAreOneRun) {
   tree.add("node0/rank0.json", kineto);
   tree.add("node1/rank1.json", kineto);
   Problems problems;
-  EXPECT_EQ(find_input(config_for(tree), kineto_only, problems).runs.size(), 1U);
+  EXPECT_EQ(find_alone(config_for(tree), kineto_only, problems).runs.size(), 1U);
   const TempTree local;  // the names carry the number on the node, the content the rank
   for (const int rank : {0, 1, 2, 3})
     local.add("node" + std::to_string(rank / 2) + "/rank" + std::to_string(rank % 2) + ".json", of_rank(rank));
-  EXPECT_EQ(find_input(config_for(local), kineto_only, problems).files.size(), 4U);
+  EXPECT_EQ(find_alone(config_for(local), kineto_only, problems).files.size(), 4U);
   const TempTree copy;  // a copy below the folder is no neighbour
   copy.add("t/rank0.json", kineto);
   copy.add("t/old/rank0.json", kineto);
-  EXPECT_EQ(find_input(config_for(copy), kineto_only, problems).runs.size(), 1U);
+  EXPECT_EQ(find_alone(config_for(copy), kineto_only, problems).runs.size(), 1U);
   const TempTree same;  // the same ranks inside, names without any
   same.add("x/host_1.2.pt.trace.json", of_rank(3));
   same.add("y/host_3.4.pt.trace.json", of_rank(3));
@@ -261,11 +263,11 @@ TEST(TraceFiles, ProfileModeLeavesTheOtherKindOut) {
   const auto both = [](TraceFormat f) { return f == TraceFormat::kineto || f == TraceFormat::nsys_sqlite; };
   Config config = config_for(tree);
   Problems problems;
-  EXPECT_THAT(shown(find_input(config, both, problems)), ElementsAre("node0.sqlite", "rank0.json"));
+  EXPECT_THAT(shown(find_alone(config, both, problems)), ElementsAre("node0.sqlite", "rank0.json"));
   config.input.profile_mode = "torch";
-  EXPECT_THAT(shown(find_input(config, both, problems)), ElementsAre("rank0.json"));
+  EXPECT_THAT(shown(find_alone(config, both, problems)), ElementsAre("rank0.json"));
   config.input.profile_mode = "nsys";
-  EXPECT_THAT(shown(find_input(config, both, problems)), ElementsAre("node0.sqlite"));
+  EXPECT_THAT(shown(find_alone(config, both, problems)), ElementsAre("node0.sqlite"));
   EXPECT_THAT(message_of(config), HasSubstr("left out by the profile mode)"));
   EXPECT_THAT(message_of(config), ::testing::EndsWith(") see --profile-mode"));
 }
@@ -277,7 +279,7 @@ TEST(TraceFiles, HostMapIsReadAndMustExist) {
   Config config = config_for(tree);
   config.input.host_map = tree.path("hosts.txt");
   Problems problems;
-  EXPECT_EQ(find_input(config, kineto_only, problems).host_map.at(1), "node-b");
+  EXPECT_EQ(find_alone(config, kineto_only, problems).host_map.at(1), "node-b");
   config.input.host_map = tree.path("host.txt");
   EXPECT_THAT(message_of(config), HasSubstr("--host-map"));
 }
