@@ -62,7 +62,7 @@ inline DigitRun take_digits(const char* at) {
 /// The whole number of at most 15 digits at `at`; moves behind it. False, and stays, if there is none or no 16 bytes
 /// are left to read.
 inline bool take_whole(const char*& at, const char* end, std::int64_t& number) {
-  constexpr std::uint64_t powers[] = {1, 10, 100, 1000, 10'000, 100'000, 1'000'000, 10'000'000};
+  static constexpr std::uint64_t powers[] = {1, 10, 100, 1000, 10'000, 100'000, 1'000'000, 10'000'000};
   if (end - at < 16) return false;
   DigitRun run = take_digits(at);
   std::uint64_t value = run.value;
@@ -81,7 +81,7 @@ inline bool take_whole(const char*& at, const char* end, std::int64_t& number) {
 /// Microseconds at `at`, with at most three digits behind the point, as nanoseconds; moves behind them. False, and
 /// stays, for any other form.
 inline bool take_us_as_ns(const char*& at, const char* end, std::int64_t& ns) {
-  constexpr std::int64_t powers[] = {1000, 100, 10, 1};
+  static constexpr std::int64_t powers[] = {1000, 100, 10, 1};
   const char* behind = at;
   std::int64_t whole = 0;
   if (!take_whole(behind, end, whole)) return false;

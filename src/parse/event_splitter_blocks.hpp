@@ -40,9 +40,9 @@ std::size_t split_lines_avx2(const char* window, std::size_t from, std::size_t t
 std::size_t split_lines_avx512(const char* window, std::size_t from, std::size_t to, EventSpan* spans,
                                std::size_t capacity, std::size_t& count, bool& refused);
 
-/// How often "ph" begins in whole blocks from `at` on, as far as they fit before `end` with the three bytes behind; at
-/// moves on.
-int count_phases_avx2(const char*& at, const char* end);
-int count_phases_avx512(const char*& at, const char* end);
+/// How often "ph" begins in the text, in quotes; it has at least this many bytes.
+inline constexpr std::size_t fewest_phase_bytes = 64 + 3;
+int count_phases_avx2(std::string_view text);
+int count_phases_avx512(std::string_view text);
 
 }  // namespace ccl

@@ -12,7 +12,7 @@ namespace {
 
 float parse_float(std::string_view text) {
   // A few digits: both numbers are exact in a double, so their quotient is the one that from_chars gives.
-  constexpr double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  static constexpr double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
   std::uint64_t digits = 0;
   std::size_t at = 0, behind_point = 0;
   for (bool point = false; at < text.size() && text.size() <= 15; ++at) {

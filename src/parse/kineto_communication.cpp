@@ -99,8 +99,8 @@ const CommunicationRows::KnownTexts::Known* CommunicationRows::KnownTexts::find(
 void CommunicationRows::KnownTexts::add(std::string_view head, std::string_view text, const Collective& row, bool is_wait,
                                         std::size_t number) {
   const auto says = [](std::string_view part) { return [part](std::string_view key) { return part.find(key) != std::string_view::npos; }; };
-  constexpr std::string_view read_keys[] = {"dtype\"",     "In msg",  "Out msg",   "Group size", "Process Group",
-                                            "split size", "\"Seq\"", "Src Rank", "Dst Rank"};
+  static constexpr std::string_view read_keys[] = {"dtype\"",     "In msg",  "Out msg",   "Group size", "Process Group",
+                                                   "split size", "\"Seq\"", "Src Rank", "Dst Rank"};
   if (row.splits_count > 0 || row.out_splits_count > 0 || says(text)("External id") ||
       std::any_of(std::begin(read_keys), std::end(read_keys), says(head)))
     return;

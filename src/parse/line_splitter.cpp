@@ -153,19 +153,16 @@ SplitResult split_lines(const char* window, std::size_t from, std::size_t to, bo
   }
 }
 
-bool has_second_phase(std::string_view text, SplitLevel level) {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  int phases = 0;
+bool has_second_phase(std::string_view text, [[maybe_unused]] SplitLevel level) {
 #if defined(CCL_SPLIT_X86)
-  if (level == SplitLevel::avx512) phases = count_phases_avx512(at, end);
-  if (level == SplitLevel::avx2) phases = count_phases_avx2(at, end);
-#else
-  static_cast<void>(level);
+  if (text.size() >= fewest_phase_bytes) {
+    if (level == SplitLevel::avx512) return count_phases_avx512(text) > 1;
+    if (level == SplitLevel::avx2) return count_phases_avx2(text) > 1;
+  }
 #endif
-  for (; phases < 2 && end - at >= 4; ++at)
-    if (std::memcmp(at, "\"ph\"", 4) == 0) ++phases;
-  return phases >= 2;
+  constexpr std::string_view phase = "\"ph\"";
+  const std::size_t first = text.find(phase);
+  return first != std::string_view::npos && text.find(phase, first + 1) != std::string_view::npos;
 }
 
 }  // namespace ccl

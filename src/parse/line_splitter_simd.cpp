@@ -1,4 +1,5 @@
 // Where events end in Kineto's layout: at a brace three bytes behind a line feed. Quotes and braces are only counted.
+#include <algorithm>
 #include <cstring>
 
 #include "parse/event_splitter_blocks.hpp"
@@ -129,28 +130,37 @@ CCL_AVX512 std::size_t split_lines_avx512(const char* window, std::size_t from, 
   return from;
 }
 
-CCL_AVX2 int count_phases_avx2(const char*& at, const char* end) {
+// Of the last block, which overlaps the one before, only what that did not see counts.
+CCL_AVX2 int count_phases_avx2(std::string_view text) {
+  constexpr std::size_t block = 32;
+  const std::size_t last = text.size() - 3 - block;
   int count = 0;
-  for (; end - at >= 32 + 3; at += 32) {
-    const auto equal = [&](int behind, char c) CCL_AVX2 {
-      return _mm256_cmpeq_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + behind)), _mm256_set1_epi8(c));
+  for (std::size_t at = 0, seen = 0; seen < last + block; at = std::min(at + block, last)) {
+    const auto equal = [&](std::size_t behind, char c) CCL_AVX2 {
+      const auto* const bytes = reinterpret_cast<const __m256i*>(text.data() + at + behind);
+      return _mm256_cmpeq_epi8(_mm256_loadu_si256(bytes), _mm256_set1_epi8(c));
     };
     const __m256i front = _mm256_and_si256(equal(0, '"'), equal(1, 'p'));
-    if (_mm256_testz_si256(front, front) != 0) continue;
-    const __m256i whole = _mm256_and_si256(front, _mm256_and_si256(equal(2, 'h'), equal(3, '"')));
-    count += __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(whole)));
+    if (_mm256_testz_si256(front, front) == 0) {
+      const __m256i whole = _mm256_and_si256(front, _mm256_and_si256(equal(2, 'h'), equal(3, '"')));
+      count += __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(whole)) >> (seen - at));
+    }
+    seen = at + block;
   }
   return count;
 }
 
-CCL_AVX512 int count_phases_avx512(const char*& at, const char* end) {
+CCL_AVX512 int count_phases_avx512(std::string_view text) {
+  constexpr std::size_t block = 64;
+  const std::size_t last = text.size() - 3 - block;
   int count = 0;
-  for (; end - at >= 64 + 3; at += 64) {
-    const auto equal = [&](__mmask64 among, int behind, char c) CCL_AVX512 {
-      return _mm512_mask_cmpeq_epi8_mask(among, _mm512_loadu_si512(at + behind), _mm512_set1_epi8(c));
+  for (std::size_t at = 0, seen = 0; seen < last + block; at = std::min(at + block, last)) {
+    const auto equal = [&](__mmask64 among, std::size_t behind, char c) CCL_AVX512 {
+      return _mm512_mask_cmpeq_epi8_mask(among, _mm512_loadu_si512(text.data() + at + behind), _mm512_set1_epi8(c));
     };
-    const __mmask64 front = equal(equal(~__mmask64{0}, 0, '"'), 1, 'p');
+    const __mmask64 front = equal(equal(~__mmask64{0} << (seen - at), 0, '"'), 1, 'p');
     if (front != 0) count += __builtin_popcountll(equal(equal(front, 2, 'h'), 3, '"'));
+    seen = at + block;
   }
   return count;
 }

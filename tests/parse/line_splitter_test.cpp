@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -81,6 +82,27 @@ TEST(LineSplitter, ADamagedEventWhoseQuotesAndBracesPairOffIsTakenAsItStands) {
     EXPECT_EQ(found.stop, SplitStop::end);
     EXPECT_EQ(found.spans.size(), 4U);
   }
+}
+
+TEST(LineSplitter, ASecondPhaseIsSeenWhereverItStands) {
+  constexpr std::string_view phase = "\"ph\"";
+  for (const SplitLevel level : levels())
+    for (const std::size_t size : {8, 34, 35, 66, 67, 68, 99, 131, 195, 600}) {
+      const std::string none = std::string(size, 'p') + phase[0];  // and a quote that no event ends before
+      EXPECT_FALSE(has_second_phase(std::string_view(none).substr(0, size), level));
+      for (std::size_t at = 0; at + phase.size() <= size; ++at) {
+        std::string text = none;
+        text.replace(at, phase.size(), phase);
+        ASSERT_FALSE(has_second_phase(std::string_view(text).substr(0, size), level)) << size << ' ' << at;
+        for (const std::size_t first : {std::size_t{0}, at / 2, at - std::min(at, phase.size())}) {
+          if (first + phase.size() > at) continue;
+          std::string both = text;
+          both.replace(first, phase.size(), phase);
+          ASSERT_TRUE(has_second_phase(std::string_view(both).substr(0, size), level)) << size << ' ' << first << ' ' << at;
+          EXPECT_FALSE(has_second_phase(std::string_view(both).substr(0, at + phase.size() - 1), level));
+        }
+      }
+    }
 }
 
 }  // namespace
