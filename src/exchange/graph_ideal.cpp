@@ -82,25 +82,24 @@ std::vector<std::int32_t> numbers_on_device(const StepGraph& graph) {
   return number;
 }
 
-/// Sets new_ns of each operation from the measured values of its class.
-template <class Measured, class Set>
-void set_by_class(const std::vector<std::int32_t>& classes, Middle middle, Measured measured, Set set) {
-  std::vector<std::uint32_t> first(1, 0);
-  for (const std::int32_t c : classes)
-    if (c >= 0) {
-      if (static_cast<std::size_t>(c) + 2 > first.size()) first.resize(static_cast<std::size_t>(c) + 2, 0);
-      ++first[static_cast<std::size_t>(c) + 1];
+/// Calls set(i, ideal) for each operation with the middle of the measured values of its class. class_of(i): −1 if it has none.
+template <class ClassOf, class Measured, class Set>
+void set_by_class(std::size_t ops_count, Middle middle, ClassOf class_of, Measured measured, Set set) {
+  std::vector<std::uint32_t> at(1, 0);  // where the next value of each class goes: behind those of the classes before
+  for (std::uint32_t i = 0; i < ops_count; ++i)
+    if (const std::int32_t c = class_of(i); c >= 0) {
+      if (static_cast<std::size_t>(c) + 2 > at.size()) at.resize(static_cast<std::size_t>(c) + 2, 0);
+      ++at[static_cast<std::size_t>(c) + 1];
     }
-  for (std::size_t c = 1; c < first.size(); ++c) first[c] += first[c - 1];
+  for (std::size_t c = 1; c < at.size(); ++c) at[c] += at[c - 1];
   // Values and results in the order of the operations: class by class each would be a line of memory of its own.
-  std::vector<std::int64_t> values(first.back()), ideal_ns(first.size() - 1);
-  std::vector<std::uint32_t> at(first);
-  for (std::uint32_t i = 0; i < classes.size(); ++i)
-    if (classes[i] >= 0) values[at[static_cast<std::size_t>(classes[i])]++] = measured(i);
-  for (std::size_t c = 0; c < ideal_ns.size(); ++c)
-    if (first[c] < first[c + 1]) ideal_ns[c] = middle_of(std::span(values).subspan(first[c], first[c + 1] - first[c]), middle);
-  for (std::uint32_t i = 0; i < classes.size(); ++i)
-    if (classes[i] >= 0) set(i, ideal_ns[static_cast<std::size_t>(classes[i])]);
+  std::vector<std::int64_t> values(at.back()), ideal_ns(at.size() - 1);
+  for (std::uint32_t i = 0; i < ops_count; ++i)
+    if (const std::int32_t c = class_of(i); c >= 0) values[at[static_cast<std::size_t>(c)]++] = measured(i);
+  for (std::size_t c = 0, first = 0; c < ideal_ns.size(); first = at[c++])
+    if (first < at[c]) ideal_ns[c] = middle_of(std::span(values).subspan(first, at[c] - first), middle);
+  for (std::uint32_t i = 0; i < ops_count; ++i)
+    if (const std::int32_t c = class_of(i); c >= 0) set(i, ideal_ns[static_cast<std::size_t>(c)]);
 }
 
 /// The CPU of a rank at one of its launches.
@@ -111,39 +110,47 @@ struct CpuLaunch {
   bool first = false;          // of its rank
 };
 
-/// By rank, in order.
-std::vector<CpuLaunch> launches_of(const StepGraph& graph, const Peers& peers) {
-  std::vector<CpuLaunch> launches;
-  launches.reserve(graph.size());
-  for (std::uint32_t i = 0; i < graph.size(); ++i)
-    if (graph.ops[i].launch_ns != absent_ns && peers.launch[i] >= 0) launches.push_back({i});
-  const auto rank_row = [&](const CpuLaunch& launch) { return graph.ops[launch.op].rank_row; };
-  for (auto first = launches.begin(), last = first; first != launches.end(); first = last) {  // ops are by rank
-    last = std::find_if(first, launches.end(), [&](const CpuLaunch& launch) { return rank_row(launch) != rank_row(*first); });
-    std::sort(first, last, [&](const CpuLaunch& a, const CpuLaunch& b) {
-      return std::pair(graph.ops[a.op].launch_ns, a.op) < std::pair(graph.ops[b.op].launch_ns, b.op);
-    });
+/// Operations with a launch, by rank and launch.
+std::vector<std::uint32_t> launched_ops(const StepGraph& graph, const Peers& peers) {
+  std::vector<std::uint32_t> launched;
+  launched.reserve(graph.size());
+  std::vector<std::pair<std::int64_t, std::uint32_t>> of_rank;
+  for (std::uint32_t i = 0; i < graph.size(); ++i) {  // ops are by rank
+    const GraphOp& op = graph.ops[i];
+    if (op.launch_ns != absent_ns && peers.launch[i] >= 0) of_rank.push_back({op.launch_ns, i});
+    if (i + 1 < graph.size() && graph.ops[i + 1].rank_row == op.rank_row) continue;
+    std::sort(of_rank.begin(), of_rank.end());
+    for (const auto& launch : of_rank) launched.push_back(launch.second);
+    of_rank.clear();
   }
-  for (std::size_t k = 0; k < launches.size(); ++k) {
-    CpuLaunch& launch = launches[k];
-    const GraphOp* before = k == 0 ? nullptr : &graph.ops[launches[k - 1].op];
-    launch.first = before == nullptr || before->rank_row != graph.ops[launch.op].rank_row;
+  return launched;
+}
+
+/// What a launch is told by is worked out on the way: kept it would be six times the list.
+template <class Use>
+void for_each_launch(const StepGraph& graph, const std::vector<std::uint32_t>& launched, Use use) {
+  CpuLaunch launch;
+  const GraphOp* before = nullptr;
+  for (const std::uint32_t i : launched) {
+    launch.op = i;
+    launch.first = before == nullptr || before->rank_row != graph.ops[i].rank_row;
     launch.before_ns = launch.first ? graph.start_ns : before->launch_ns;
-    launch.idle_ns = launch.first ? graph.start_ns : std::max(launches[k - 1].idle_ns, before->end_ns);
+    launch.idle_ns = launch.first ? graph.start_ns : std::max(launch.idle_ns, before->end_ns);
+    before = &graph.ops[i];
+    use(std::as_const(launch));
   }
-  return launches;
 }
 
 /// By class: all ranks launch it only once their devices have nothing left to do, after a long time without a launch:
 /// the CPU was waiting for the device.
-std::vector<bool> where_cpus_wait(const StepGraph& graph, const std::vector<CpuLaunch>& launches, const Peers& peers) {
+std::vector<bool> where_cpus_wait(const StepGraph& graph, const std::vector<std::uint32_t>& launched, const Peers& peers) {
   constexpr std::int64_t least_wait_ns = 200'000;
   std::vector<bool> waits(graph.size() + 1, true);
-  for (const CpuLaunch& launch : launches) {
+  for_each_launch(graph, launched, [&](const CpuLaunch& launch) {
     const bool waited = !launch.first && launch.idle_ns <= graph.ops[launch.op].launch_ns &&
                         launch.idle_ns - launch.before_ns >= least_wait_ns;
     if (!waited) waits[static_cast<std::size_t>(peers.launch[launch.op])] = false;
-  }
+  });
   return waits;
 }
 
@@ -152,34 +159,32 @@ std::vector<bool> where_cpus_wait(const StepGraph& graph, const std::vector<CpuL
 // What that adds up to beyond its peers is taken off the next gaps that a launch ends, once. Where it is quicker than they
 // are, that makes up for what it loses later, but nothing gets longer.
 void set_launch_gaps(const StepGraph& graph, const GraphTimes& measured, const Peers& peers, GraphTimes& ideal) {
-  set_by_class(peers.launch, Middle::lower_median,
+  set_by_class(graph.size(), Middle::lower_median, [&](std::uint32_t i) { return peers.launch[i]; },
                [&](std::uint32_t i) { return measured.starved[i] ? measured.gap_ns[i] : 0; },
                [&](std::uint32_t i, std::int64_t ns) {
                  if (graph.preds_of(i).empty()) ideal.gap_ns[i] = std::min(measured.gap_ns[i], ns);
                });
-  const std::vector<CpuLaunch> launches = launches_of(graph, peers);
-  const std::vector<bool> waits = where_cpus_wait(graph, launches, peers);
+  const std::vector<std::uint32_t> launched = launched_ops(graph, peers);
+  const std::vector<bool> waits = where_cpus_wait(graph, launched, peers);
   const auto class_waits = [&](std::uint32_t i) { return waits[static_cast<std::size_t>(peers.launch[i])]; };
-  std::vector<std::int64_t> interval_ns(graph.size(), 0), more_ns(graph.size(), 0);
-  std::vector<std::int32_t> classes(graph.size(), -1);
-  for (const CpuLaunch& launch : launches) {
-    const std::int64_t from_ns = class_waits(launch.op) ? launch.idle_ns : launch.before_ns;
-    interval_ns[launch.op] = graph.ops[launch.op].launch_ns - from_ns;
-    classes[launch.op] = peers.launch[launch.op];
-  }
-  set_by_class(classes, Middle::lower_median, [&](std::uint32_t i) { return interval_ns[i]; },
-               [&](std::uint32_t i, std::int64_t ns) { more_ns[i] = interval_ns[i] - ns; });
+  std::vector<std::int64_t> more_ns(graph.size(), absent_ns);  // from launch to launch; then than its peers
+  for_each_launch(graph, launched, [&](const CpuLaunch& launch) {
+    more_ns[launch.op] = graph.ops[launch.op].launch_ns - (class_waits(launch.op) ? launch.idle_ns : launch.before_ns);
+  });
+  set_by_class(graph.size(), Middle::lower_median,
+               [&](std::uint32_t i) { return more_ns[i] != absent_ns ? peers.launch[i] : -1; },
+               [&](std::uint32_t i) { return more_ns[i]; }, [&](std::uint32_t i, std::int64_t ns) { more_ns[i] -= ns; });
   std::int64_t behind_ns = 0;  // its peers, as far as no gap has shown it yet
-  for (const CpuLaunch& launch : launches) {
+  for_each_launch(graph, launched, [&](const CpuLaunch& launch) {
     const std::uint32_t i = launch.op;
     if (launch.first || class_waits(i)) behind_ns = 0;
     behind_ns += more_ns[i];
-    if (!measured.starved[i]) continue;
+    if (!measured.starved[i]) return;
     if (!graph.preds_of(i).empty())
       ideal.gap_ns[i] = measured.gap_ns[i] - std::clamp<std::int64_t>(behind_ns, 0, std::max<std::int64_t>(0, measured.gap_ns[i]));
     const std::int64_t shown_ns = measured.gap_ns[i] - ideal.gap_ns[i];
     if (behind_ns > 0) behind_ns = std::max<std::int64_t>(0, behind_ns - shown_ns);
-  }
+  });
 }
 
 std::int32_t host_of(const GraphOp& op, const std::vector<std::int32_t>& host_of_row) {
@@ -223,8 +228,10 @@ GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const
   const auto run_ns = [&](std::uint32_t i) { return measured.run_ns[i]; };
   const auto set_run = [&](std::uint32_t i, std::int64_t ns) { ideal.run_ns[i] = ns; };
   const bool published = form == IdealForm::mean;
-  set_by_class(peers.run, published ? Middle::mean : Middle::lower_median, run_ns, set_run);
-  set_by_class(peers.transfer, published ? Middle::median : Middle::lower_median, run_ns, set_run);
+  set_by_class(graph.size(), published ? Middle::mean : Middle::lower_median,
+               [&](std::uint32_t i) { return peers.run[i]; }, run_ns, set_run);
+  set_by_class(graph.size(), published ? Middle::median : Middle::lower_median,
+               [&](std::uint32_t i) { return peers.transfer[i]; }, run_ns, set_run);
   for (std::size_t i = 0; i < peers.unseen_ns.size(); ++i)
     if (peers.unseen_ns[i] > 0) ideal.run_ns[i] = peers.unseen_ns[i];
   set_launch_gaps(graph, measured, peers, ideal);
