@@ -84,7 +84,8 @@ bool replays(const StepGraph& graph, const GraphTimes& measured) {
 }
 
 std::vector<std::int64_t> slack_ns(const StepGraph& graph, const GraphTimes& measured) {
-  std::vector<std::int64_t> latest_end_ns(graph.size(), graph.end_ns), slack(graph.size(), 0);
+  // By operation its latest end while others may still bring it forward, then its slack: one list instead of two.
+  std::vector<std::int64_t> slack(graph.size(), graph.end_ns), &latest_end_ns = slack;
   const std::size_t matches = graph.first_member.size() - 1;
   std::vector<std::int64_t> latest_start_ns(matches, INT64_MAX);
   std::vector<std::uint32_t> seen(matches, 0);

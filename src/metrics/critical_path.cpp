@@ -168,7 +168,7 @@ struct CriticalPath {
     const std::vector<PathPart> path = critical_path_of(step);
     Row row{step.step, step.replica, step.length_ns(), 0, 0, 0, 0, 0, {}};
     std::vector<ByRank> ranks;  // ops are by rank row
-    std::vector<std::size_t> rank_at(step.size());
+    std::vector<std::uint32_t> rank_at(step.size());
     const std::vector<std::int64_t> slack = slack_ns(step, measured_times(step));
     std::vector<double> weight, weighted;
     for (std::size_t i = 0; i < step.size(); ++i) {
@@ -178,7 +178,7 @@ struct CriticalPath {
         weight.push_back(0);
         weighted.push_back(0);
       }
-      rank_at[i] = ranks.size() - 1;
+      rank_at[i] = static_cast<std::uint32_t>(ranks.size() - 1);
       if (op.kind == EventKind::communication && op.group_size != 1) {
         ++row.communication_count;
         row.unmatched_count += step.match[i] < 0 ? 1 : 0;

@@ -132,9 +132,9 @@ struct WhatIf {
       row.communication_ns += step.ops[i].length_ns();
       if (unseen.of(i) == 0) row.unmatched_ns += step.ops[i].length_ns();
     }
-    const GraphTimes measured = measured_times(step);
+    GraphTimes measured = measured_times(step);
     row.ok = row.ranks_count > 1 && replays(step, measured);
-    if (row.ok) ask(step, measured, context, row, out);
+    if (row.ok) ask(step, std::move(measured), context, row, out);
     out.of<Row>().push_back(row);
   }
 
@@ -188,8 +188,11 @@ struct WhatIf {
   }
 
  private:
-  static void ask(const StepGraph& whole, const GraphTimes& whole_measured, const ClosingContext& context, Row& row,
-                  Tables& out) {
+  /// The step as cases are replayed on it.
+  static ShortGraph short_step(const StepGraph& whole, const GraphTimes& measured, const Peers& peers, IdealForm form) {
+    return shorten(whole, measured, ideal_times(whole, measured, peers, form), peers.unseen_ns);
+  }
+  static void ask(const StepGraph& whole, GraphTimes measured, const ClosingContext& context, Row& row, Tables& out) {
     std::vector<std::int32_t> stage_of_row, host_of_row;
     const PipelineStages places(context.groups, context.workload.mesh);
     for (const RankEntry& entry : context.ranks.entries) {
@@ -199,8 +202,8 @@ struct WhatIf {
     const ComputeTime compute = compute_time(whole, stage_of_row);
     row.compute_ns = compute.all_ns, row.one_rank_ns = compute.one_rank_ns;
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
-    const Peers peers = peers_of(whole, stage_of_row, host_of_row);
-    const ShortGraph step = shorten(whole, whole_measured, ideal_times(whole, whole_measured, peers, form), peers.unseen_ns);
+    const ShortGraph step = short_step(whole, measured, peers_of(whole, stage_of_row, host_of_row), form);
+    measured = {};
     CaseReplays replays(step);
     std::vector<std::pair<Case, std::size_t>> cases;  // with their number in the replays
     Case asked;
