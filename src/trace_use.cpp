@@ -71,8 +71,6 @@ void TraceUse::take(RankTrace& trace, std::int32_t file, std::span<const Process
   run_some(left, trace, context, [](const Wants& wants) { return wants.kernel_shapes; });
   give_up(trace.kernel_shapes);
   const auto number = static_cast<std::int32_t>(local.facts.size());
-  local.facts.push_back(facts_of(trace, number));
-  local.facts.back().worker = worker;
   local.groups.push_back(trace.groups);
   if (keep_events) {
     const bool whole = config.window_start.empty() && config.window_end.empty();
@@ -90,11 +88,14 @@ void TraceUse::take(RankTrace& trace, std::int32_t file, std::span<const Process
   give_back_freed(trace);
   records.emplace_back();
   side_by_side(lent, {[&] {
-                        if (!keep_records) return;
-                        records.back() = make_records(trace, number, synchronised_ns);
-                        add_splits(trace, local.first_record.back(), local.splits);
+                        if (keep_records) records.back() = make_records(trace, number, synchronised_ns);
                       },
-                      [&] { run_some(left, trace, context, [](const Wants&) { return true; }); }});
+                      [&] { run_some(left, trace, context, [](const Wants&) { return true; }); },
+                      [&] {
+                        if (keep_records) add_splits(trace, local.first_record.back(), local.splits);
+                      },
+                      [&] { local.facts.push_back(facts_of(trace, number)); }});
+  local.facts.back().worker = worker;
   local.first_record.push_back(local.first_record.back() + records.back().size());
   local.segments.push_back(keep_segments ? segments_of(trace, views.take_whole_busy()) : std::vector<RankSegments>());
   local.chains.push_back(keep_chains ? Chain(trace, any_trace.strings) : Chain());

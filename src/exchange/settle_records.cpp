@@ -3,6 +3,8 @@
 #include <map>
 #include <tuple>
 
+#include "core/recently_found.hpp"
+
 namespace ccl {
 namespace {
 
@@ -17,6 +19,7 @@ std::int32_t rank_at_place(const Groups& groups, GroupId id, std::int32_t place)
 void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const RankEntry& entry,
                     const Groups& groups, bool steps_chosen) {
   std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
+  RecentlyFound next_ordinal(ordinals);
   for (CollectiveRecord& record : records) {
     record.group = groups.id_of(row, static_cast<std::uint32_t>(record.group.value));
     if (record.peer < -1) record.peer = rank_at_place(groups, record.group, -2 - record.peer);
@@ -26,7 +29,9 @@ void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const
     record.iteration = entry.iteration;
     record.replica = entry.replica;
     const bool not_asked = steps_chosen && record.step == outside_step;
-    record.ordinal = not_asked ? -1 : ordinals[{record.group.value, record.step, record.op}]++;
+    record.ordinal = not_asked ? -1
+                               : next_ordinal({record.group.value, record.step, record.op},
+                                              record.group.value + static_cast<std::size_t>(record.op))++;
   }
 }
 

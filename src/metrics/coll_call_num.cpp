@@ -4,6 +4,7 @@
 // Merge: sums. Headline: kernels per step of rank 0 and of the mean rank.
 #include <map>
 
+#include "core/recently_found.hpp"
 #include "core/statistics.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
@@ -105,28 +106,31 @@ struct CollCallNum {
     std::map<std::int64_t, std::int64_t> calls_of_step;
     for (const Step& step : entry.facts.steps) calls_of_step[step.number + entry.step_shift] = 0;
     Whole whole{.iteration = entry.iteration, .rank = entry.rank, .replica = entry.replica};
-    std::map<std::pair<GroupId, CollectiveOp>, std::map<std::int64_t, std::int64_t>> parts;
+    std::map<std::tuple<GroupId, CollectiveOp, std::int64_t>, std::int64_t> parts;  // by group, operation and step
+    RecentlyFound step_calls(calls_of_step);
+    RecentlyFound part_calls(parts);
     for (const CollectiveRecord& record : rank.records) {
       ++whole.calls_count;
       whole.with_arguments_count += record.has_arguments ? 1 : 0;
       if (record.step == outside_step)
         ++whole.outside_count;
       else
-        ++calls_of_step[record.step];
-      ++parts[{record.group, record.op}][record.step];
+        ++step_calls(record.step, 0);
+      ++part_calls({record.group, record.op, record.step}, record.group.value + static_cast<std::size_t>(record.op));
     }
     out.of<Whole>().push_back(whole);
     for (const auto& [step, calls] : calls_of_step)
       out.of<Row>().push_back({{entry.iteration, step}, entry.rank, entry.replica, calls});
-    for (const auto& [part, steps] : parts)
-      for (const auto& [step, calls] : steps)
-        out.of<ByGroup>().push_back({{entry.iteration, step},
-                                     entry.rank,
-                                     entry.replica,
-                                     part.first,
-                                     part.second,
-                                     dimension_of(context.groups, part.first, part.second),
-                                     calls});
+    for (const auto& [part, calls] : parts) {
+      const auto& [group, op, step] = part;
+      out.of<ByGroup>().push_back({{entry.iteration, step},
+                                   entry.rank,
+                                   entry.replica,
+                                   group,
+                                   op,
+                                   dimension_of(context.groups, group, op),
+                                   calls});
+    }
   }
 
   static void matched(const MatchedCollectives& collectives, const ClosingContext&, Tables& out) {

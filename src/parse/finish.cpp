@@ -148,13 +148,15 @@ void fill_windows(RankTrace& trace) {
   }
 }
 
+// An event takes one multiplication that the next waits for.
 std::uint64_t fingerprint(const RankTrace& trace) {
   const EventTable& events = trace.events;
   std::uint64_t hash = events.size();
   for (std::size_t i = 0; i < events.size(); ++i) {
     const auto time = static_cast<std::uint64_t>(events.start_ns[i] - events.start_ns[0]) * 0x9e3779b97f4a7c15ULL;
     const auto duration = static_cast<std::uint64_t>(events.dur_ns[i]) * 0xc2b2ae3d27d4eb4fULL;
-    hash = hash_combine(hash, time ^ duration ^ trace.strings.id(events.name[i]).value);
+    hash = (hash ^ time ^ duration ^ trace.strings.id(events.name[i]).value) * 0x165667b19e3779f9ULL;
+    hash ^= hash >> 32;
   }
   return hash;
 }
@@ -218,10 +220,12 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   assign_steps(trace);
   std::int64_t overlaps_count = 0;
   std::string dominating;
-  side_by_side(lent, {[&] { trace.fingerprint = fingerprint(trace); },
-                      [&] {
+  side_by_side(lent, {[&] {
                         list_devices(trace);
                         fill_windows(trace);
+                      },
+                      [&] {
+                        trace.fingerprint = fingerprint(trace);
                         overlaps_count = count_overlaps(trace);
                         dominating = dominating_event(trace);
                       }});
