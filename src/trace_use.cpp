@@ -55,6 +55,7 @@ void run_some(std::vector<Metric*>& left, const RankTrace& trace, const LocalCon
 
 void TraceUse::take(RankTrace& trace, std::int32_t file, std::span<const Processors> lent) const {
   trace.file = file;
+  if (!keep_events) give_up(trace.events.correlation);  // launches are joined, events in order: no metric asks
   give_back_freed(trace);
   if (!steps_asked(config).empty())
     for (const Step& step : trace.steps) local.steps_seen.insert(step.number);
@@ -64,12 +65,12 @@ void TraceUse::take(RankTrace& trace, std::int32_t file, std::span<const Process
   TraceViews views(trace, any_trace.classifier, lent, busy_parts);
   LocalContext context = any_trace;
   context.views = &views;
-  if (mark_windows) mark_work(trace, views.phases());
   // Metrics that read what few of them read come first, and it goes behind them.
   std::vector<Metric*> left;
   for (const auto& metric : metrics) left.push_back(metric.get());
-  run_some(left, trace, context, [](const Wants& wants) { return wants.kernel_shapes; });
+  run_some(left, trace, context, [](const Wants& wants) { return wants.kernel_shapes; });  // they ask for no phase
   give_up(trace.kernel_shapes);
+  if (mark_windows) mark_work(trace, views.phases());
   const auto number = static_cast<std::int32_t>(local.facts.size());
   local.groups.push_back(trace.groups);
   if (keep_events) {

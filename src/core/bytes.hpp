@@ -70,6 +70,12 @@ class ByteReader {
     raw(values.data(), values.size() * sizeof(T));
     return values;
   }
+  /// An array, behind the rows of a Column.
+  template <class Rows>
+  void add_to(Rows& column) {
+    const auto rows = column.add_rows(value<std::uint64_t>());
+    raw(rows.data(), rows.size_bytes());
+  }
   bool at_end() const { return bytes_.empty(); }
 
  private:

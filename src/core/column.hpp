@@ -38,6 +38,12 @@ class Column {
     for (std::size_t i = size_; i < size; ++i) data_[i] = T{};
     size_ = size;
   }
+  /// Room for more rows at the end, to be written at once: what they hold until then is not said.
+  std::span<T> add_rows(std::size_t count) {
+    if ((size_ + count) * sizeof(T) > capacity_bytes_) grow((size_ + count) * sizeof(T));
+    size_ += count;
+    return {data_ + (size_ - count), count};
+  }
   void clear() { size_ = 0; }
   void swap(Column& other) noexcept {
     std::swap(data_, other.data_);

@@ -50,8 +50,8 @@ void CpuSlices::pack(ByteWriter& out) const {
 
 CpuSlices CpuSlices::unpack(ByteReader& in) {
   CpuSlices out;
-  for (const Packed& row : in.array<Packed>()) out.packed_.push_back(row);
-  for (const CpuSlice& slice : in.array<CpuSlice>()) out.wide_.push_back(slice);
+  in.add_to(out.packed_);
+  in.add_to(out.wide_);
   out.base_ns_ = in.value<std::int64_t>();
   return out;
 }

@@ -15,10 +15,11 @@ void keep_freed_memory() {
 #endif
 }
 
+bool is_large(std::size_t events_count) { return events_count >= std::size_t{1} << 19; }
+
 void give_back_freed_memory([[maybe_unused]] std::size_t events_count) {
 #ifdef __GLIBC__
-  constexpr std::size_t large_events_count = std::size_t{1} << 19;
-  if (events_count >= large_events_count) malloc_trim(0);
+  if (is_large(events_count)) malloc_trim(0);
 #endif
 }
 

@@ -6,10 +6,11 @@
 namespace ccl {
 
 /// While traces are read: blocks up to 8 MB, and 64 MB at the end of the heap. Of large traces it is given back
-/// at once (give_back_freed_memory).
+/// at once.
 void keep_freed_memory();
-/// Of a trace of that many events, where it is large: what was kept goes back to the system. For a small one that is not
-/// worth its time.
+/// A trace of that many events needs more memory than first touches of it cost: what it has done with goes at once.
+bool is_large(std::size_t events_count);
+/// Of a large one: what was kept goes back to the system.
 void give_back_freed_memory(std::size_t events_count);
 /// Behind the reading, where lists of all ranks are made and left again: blocks of any size, all of the heap.
 void keep_all_freed_memory();

@@ -31,12 +31,14 @@ void RankTrace::clear() {
   fresh.events = std::move(events);
   fresh.memory_operations = std::move(memory_operations);
   fresh.kernel_shapes = std::move(kernel_shapes);
+  fresh.collectives = std::move(collectives);
   fresh.memory_usage = std::move(memory_usage);
   fresh.slices = std::move(slices);
   fresh.counters = std::move(counters);
   fresh.events.clear();
   fresh.memory_operations.clear();
   fresh.kernel_shapes.clear();
+  fresh.collectives.clear();
   fresh.memory_usage.clear();
   fresh.slices.clear();
   fresh.counters.clear();

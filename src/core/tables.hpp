@@ -1,5 +1,5 @@
 // The data model: what a reader makes of one trace, in integer nanoseconds and bytes. Columns grow with the trace and
-// are kept in Column<T>; the small tables (steps, groups, collectives) hold whole rows, since they are used whole.
+// are kept in Column<T>; the small tables (steps, groups) and the collectives hold whole rows, since they are used whole.
 // A RankTrace is const once its reader has called finish() (parse/finish.hpp).
 #pragma once
 #include <cstdint>
@@ -151,7 +151,7 @@ struct RankTrace {
   Column<KernelShape> kernel_shapes;
   Column<CounterSample> counters;     // sorted by time; kept only when a metric wants them
   Column<MemoryUsage> memory_usage;   // in file order
-  std::vector<Collective> collectives;
+  Column<Collective> collectives;
   std::vector<std::int64_t> splits;
   std::vector<ProcessGroup> groups;
   std::vector<Step> steps;            // ascending by number

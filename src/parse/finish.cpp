@@ -213,8 +213,8 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   warn(Code::negative_duration, clear_negative_durations(trace.events));
   trace.events.step.resize(trace.events.size());
   sort_lanes(trace);
+  trace.slices.sort();  // before the events: what they are sorted with stays with malloc
   sort_events(trace, lent);
-  trace.slices.sort();
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);
   assign_steps(trace);

@@ -125,9 +125,7 @@ void CommunicationRows::add_kernel(RankTrace& trace, std::uint32_t event, Collec
   }
   if (row.op == CollectiveOp::unknown) row.op = op_by_name;
   row.event = event;
-  std::vector<Collective>& all = trace.collectives;
-  if (all.size() == all.capacity()) all.reserve(all.size() + all.size() / 4 + 64);
-  all.push_back(row);
+  trace.collectives.push_back(row);
 }
 
 void CommunicationRows::add_record(RankTrace& trace, std::string_view text) {
@@ -170,7 +168,7 @@ void CommunicationRows::take_records(RankTrace& trace) {
   constexpr std::uint32_t none = UINT32_MAX;
   std::vector<std::uint32_t> taken(record_groups_.size(), none);
   for (const Bare& bare : bare_) {
-    const auto record = std::lower_bound(records_.begin(), records_.end(), bare.external_id,
+    const Record* const record = std::lower_bound(records_.begin(), records_.end(), bare.external_id,
                                          [](const Record& r, std::int64_t id) { return r.external_id < id; });
     if (record == records_.end() || record->external_id != bare.external_id) continue;
     Collective& row = trace.collectives[bare.collective];
@@ -188,14 +186,14 @@ void CommunicationRows::take_records(RankTrace& trace) {
 }
 
 const CommunicationRows::Annotation* CommunicationRows::innermost(std::uint32_t thread, std::int64_t time_ns) const {
-  auto after = std::upper_bound(annotations_.begin(), annotations_.end(), std::tuple(thread, time_ns),
+  const Annotation* after = std::upper_bound(annotations_.begin(), annotations_.end(), std::tuple(thread, time_ns),
                                 [](const std::tuple<std::uint32_t, std::int64_t>& key, const Annotation& a) {
                                   return key < std::tuple(a.thread, a.start_ns);
                                 });
   while (after != annotations_.begin()) {
     --after;
     if (after->thread != thread || after->reach_ns <= time_ns) return nullptr;
-    if (time_ns < after->end_ns) return &*after;
+    if (time_ns < after->end_ns) return after;
   }
   return nullptr;
 }
@@ -226,10 +224,10 @@ void CommunicationRows::finish(RankTrace& trace, std::span<const Processors> len
   for_each_share(shares, lent, [&](std::size_t share) {
     for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) take_annotation(trace.events, trace.collectives[i]);
   });
-  // The trace is used while the reader is still there. An empty list in braces would only clear them.
-  records_ = std::vector<Record>();
-  bare_ = std::vector<Bare>();
-  annotations_ = std::vector<Annotation>();
+  // The trace is used while the reader is still there.
+  records_ = {};
+  bare_ = {};
+  annotations_ = {};
 }
 
 void CommunicationRows::start_next_part() {
@@ -244,18 +242,18 @@ void CommunicationRows::pack(const RankTrace& trace, ByteWriter& out) const {
   groups_.pack(trace.groups, out);
   record_group_rows_.pack(record_groups_, out);
   out.array(record_rows_);
-  out.array(records_);
-  out.array(bare_);
-  out.array(annotations_);
+  out.array(records_.span());
+  out.array(bare_.span());
+  out.array(annotations_.span());
 }
 
 void CommunicationRows::unpack(ByteReader& in, RankTrace& trace) {
   groups_.unpack(in, trace.groups);
   record_group_rows_.unpack(in, record_groups_);
   record_rows_ = in.array<Collective>();
-  records_ = in.array<Record>();
-  bare_ = in.array<Bare>();
-  annotations_ = in.array<Annotation>();
+  in.add_to(records_);
+  in.add_to(bare_);
+  in.add_to(annotations_);
 }
 
 void CommunicationRows::absorb(const CommunicationRows& part, const RankTrace& of_part, RankTrace& trace,

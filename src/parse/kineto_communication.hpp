@@ -98,9 +98,9 @@ class CommunicationRows {
   GroupRows record_group_rows_;
   std::vector<ProcessGroup> record_groups_;
   std::vector<Collective> record_rows_;  // group: row of record_groups_
-  std::vector<Record> records_;
-  std::vector<Bare> bare_;
-  std::vector<Annotation> annotations_;
+  Column<Record> records_;
+  Column<Bare> bare_;
+  Column<Annotation> annotations_;
   std::map<std::string, Said, std::less<>> known_names_;  // kept from file to file
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/added_rows.hpp"
 #include "parse/packed_numbers.hpp"
 
 namespace ccl {
@@ -24,12 +23,6 @@ void pack(const StringTable& strings, ByteWriter& out) {
 template <class Use>
 void unpack_texts(ByteReader& in, Use use) {
   for (auto left = in.value<std::uint64_t>(); left > 0; --left) use(in.text());
-}
-
-template <class Row>
-void unpack_rows(ByteReader& in, Column<Row>& to) {
-  const std::vector<Row> rows = in.array<Row>();
-  std::copy(rows.begin(), rows.end(), added_rows(to, rows.size()).begin());
 }
 
 /// The first parcel of a part.
@@ -96,7 +89,7 @@ Bytes KinetoBuilder::pack_tables() const {
   out.array(trace_.memory_usage.span());
   trace_.slices.pack(out);
   out.array(operators_.span());
-  out.array(trace_.collectives);
+  out.array(trace_.collectives.span());
   out.array(trace_.splits);
   communication_.pack(trace_, out);
   out.value(trace_.events_count);
@@ -118,12 +111,12 @@ void KinetoBuilder::unpack_tables(ByteReader& in) {
     step.start_ns = in.value<std::int64_t>();
     step.end_ns = in.value<std::int64_t>();
   }
-  unpack_rows(in, trace_.memory_operations);
-  unpack_rows(in, trace_.kernel_shapes);
-  unpack_rows(in, trace_.memory_usage);
+  in.add_to(trace_.memory_operations);
+  in.add_to(trace_.kernel_shapes);
+  in.add_to(trace_.memory_usage);
   trace_.slices = CpuSlices::unpack(in);
-  unpack_rows(in, operators_);
-  trace_.collectives = in.array<Collective>();
+  in.add_to(operators_);
+  in.add_to(trace_.collectives);
   trace_.splits = in.array<std::int64_t>();
   communication_.unpack(in, trace_);
   trace_.events_count = in.value<std::int64_t>();
@@ -157,10 +150,10 @@ void KinetoBuilder::unpack_events(ByteReader& in) {
   EventTable& events = trace_.events;
   const auto count = in.value<std::uint64_t>();
   const auto differences = [&](Column<std::int64_t>& to) {
-    unpack_differences(in, [rows = added_rows(to, count)](std::size_t i, std::int64_t value) { rows[i] = value; });
+    unpack_differences(in, [rows = to.add_rows(count)](std::size_t i, std::int64_t value) { rows[i] = value; });
   };
   const auto numbers = [&]<class Number>(Column<Number>& to) {
-    unpack_numbers(in, [rows = added_rows(to, count)](std::size_t i, std::uint64_t value) { rows[i] = static_cast<Number>(value); });
+    unpack_numbers(in, [rows = to.add_rows(count)](std::size_t i, std::uint64_t value) { rows[i] = static_cast<Number>(value); });
   };
   differences(events.start_ns);
   differences(events.correlation);

@@ -2,7 +2,6 @@
 // read the whole file, and launches are joined in its order.
 #include <algorithm>
 
-#include "core/added_rows.hpp"
 #include "parse/kineto_build.hpp"
 
 namespace ccl {
@@ -10,25 +9,18 @@ namespace {
 
 template <class T>
 void append(Column<T>& to, const Column<T>& rows) {
-  std::copy(rows.begin(), rows.end(), added_rows(to, rows.size()).begin());
+  std::copy(rows.begin(), rows.end(), to.add_rows(rows.size()).begin());
 }
 
 template <class T>
 void append_value(Column<T>& to, std::size_t count, T value) {
-  const std::span<T> rows = added_rows(to, count);
+  const std::span<T> rows = to.add_rows(count);
   std::fill(rows.begin(), rows.end(), value);
 }
 
 template <class T>
 void append_renumbered(Column<T>& to, const Column<T>& rows, const std::vector<T>& numbers) {
-  std::transform(rows.begin(), rows.end(), added_rows(to, rows.size()).begin(), [&](T row) { return numbers[row]; });
-}
-
-/// As columns grow: a list that doubles holds twice what it needs.
-template <class T>
-void make_room(std::vector<T>& rows, std::size_t more) {
-  const std::size_t wanted = rows.size() + more;
-  if (wanted > rows.capacity()) rows.reserve(wanted + wanted / 4);
+  std::transform(rows.begin(), rows.end(), to.add_rows(rows.size()).begin(), [&](T row) { return numbers[row]; });
 }
 
 /// Rows of events behind those that are there.
@@ -118,7 +110,6 @@ void KinetoBuilder::absorb(const KinetoBuilder& part) {
   append(trace_.memory_usage, from.memory_usage);
   absorb_slices(part, numbers);
   const std::size_t first_collective = trace_.collectives.size(), first_split = trace_.splits.size();
-  make_room(trace_.collectives, from.collectives.size());
   append_rows(trace_.collectives, from.collectives, numbers.first_event);
   trace_.splits.insert(trace_.splits.end(), from.splits.begin(), from.splits.end());
   communication_.absorb(part.communication_, from, trace_, {first_collective, first_split, numbers.threads});

@@ -125,7 +125,7 @@ ScanOutcome KinetoReader::scan_range(const TraceFile& file, FileRange range, con
                                      KinetoBuilder& builder, TraceHeader& header, Progress& progress) {
   const bool last = range.end == file.bytes;
   const std::unique_ptr<ByteSource> source =
-      open_range(file.path, {range.begin, last ? INT64_MAX : range.end}, window_bytes(options), source_memory_);
+      open_range(file.path, {range.begin, last ? INT64_MAX : range.end}, window_bytes(options), *source_memory_);
   KinetoScan scan_of(builder, header, std::max(limit_bytes_, window_bytes(options)), level_);
   if (range.begin > 0) scan_of.start_at_event(range.begin);
   return scan(*source, scan_of, last ? ScanEnd::of_file : ScanEnd::of_range, progress);

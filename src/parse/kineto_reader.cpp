@@ -89,7 +89,7 @@ ScanOutcome KinetoReader::scan(ByteSource& source, KinetoScan& scan, ScanEnd end
 ScanOutcome KinetoReader::scan_file(const TraceFile& file, const ReadOptions& options, KinetoBuilder& builder,
                                     TraceHeader& header, Progress& progress) {
   const std::unique_ptr<ByteSource> source =
-      open_source(file.path, window_bytes(options), source_memory_, options.inflate_limit, inflate_);
+      open_source(file.path, window_bytes(options), *source_memory_, options.inflate_limit, inflate_);
   KinetoScan scan_of(builder, header, std::max(limit_bytes_, window_bytes(options)), level_);
   return scan(*source, scan_of, ScanEnd::of_file, progress);
 }
@@ -126,8 +126,11 @@ void KinetoReader::read(const TraceFile& file, const ReadOptions& options, Probl
   report_scan(*found, report);
   if (!found->found_events) return;
 
-  builder->close(header, report.origin(), problems, options.lent.processors);
   RankTrace& trace = builder->trace();
+  const bool large = is_large(trace.events.size());
+  if (large) source_memory_.emplace();
+  builder->close(header, report.origin(), problems, options.lent.processors);
+  if (large) memory_.launches = {};
   trace.format = TraceFormat::kineto;
   trace.iteration = file.iteration;
   trace.replica = file.replica;

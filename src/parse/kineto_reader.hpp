@@ -47,7 +47,7 @@ class KinetoReader final : public TraceReader {
   std::int64_t range_bytes_;
   InflateBackend inflate_;
   SplitLevel level_;
-  SourceMemory source_memory_;
+  std::optional<SourceMemory> source_memory_{std::in_place};
   KinetoMemory memory_;
 };
 

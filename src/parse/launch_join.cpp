@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/added_rows.hpp"
 #include "parse/packed_numbers.hpp"
 
 namespace ccl {
@@ -157,13 +156,13 @@ void LaunchJoin::pack(const EventTable& events, std::size_t first, std::size_t e
 }
 
 void LaunchJoin::unpack(ByteReader& in, const EventTable& events) {
-  const std::span<Written> launches = added_rows(written_, in.value<std::uint64_t>());
+  const std::span<Written> launches = written_.add_rows(in.value<std::uint64_t>());
   unpack_differences(in, [&](std::size_t i, std::int64_t row) { launches[i].before_event = static_cast<std::uint64_t>(row); });
   unpack_differences(in, [&](std::size_t i, std::int64_t key) { launches[i].launch.key = key; });
   unpack_differences(in, [&](std::size_t i, std::int64_t ns) { launches[i].launch.start_ns = ns; });
   unpack_numbers(in, [&](std::size_t i, std::uint64_t thread) { launches[i].launch.thread = static_cast<std::uint32_t>(thread); });
   unpack_numbers(in, [&](std::size_t i, std::uint64_t state) { launches[i].launch.state = static_cast<std::uint32_t>(state); });
-  const std::span<Waiting> waiting = added_rows(waiting_, in.value<std::uint64_t>());
+  const std::span<Waiting> waiting = waiting_.add_rows(in.value<std::uint64_t>());
   unpack_differences(in, [&](std::size_t i, std::int64_t row) { waiting[i].row = static_cast<std::uint32_t>(row); });
   unpack_numbers(in, [&](std::size_t i, std::uint64_t more) {
     waiting[i].key = static_cast<std::int64_t>(more + static_cast<std::uint64_t>(events.correlation[waiting[i].row]));

@@ -40,6 +40,19 @@ TEST(Column, ResizeFillsWithZerosEvenOverOldValues) {
   for (const std::int32_t value : column) EXPECT_EQ(value, 0);
 }
 
+TEST(Column, AddedRowsStandBehindThoseThatAreThere) {
+  Column<std::int32_t> column;
+  column.push_back(1);
+  const std::span<std::int32_t> added = column.add_rows(100'000);
+  ASSERT_EQ(added.size(), 100'000U);
+  for (std::int32_t& row : added) row = 7;
+  ASSERT_EQ(column.size(), 100'001U);
+  EXPECT_EQ(column[0], 1);
+  EXPECT_EQ(column[1], 7);
+  EXPECT_EQ(column.back(), 7);
+  EXPECT_TRUE(column.add_rows(0).empty());
+}
+
 TEST(Column, MovesLeaveNothingBehind) {
   Column<std::uint16_t> from;
   from.push_back(5);

@@ -84,7 +84,7 @@ TEST(Chain, TellsWhatTheTraceSays) {
       EXPECT_EQ(op.kind, trace.events.kind[i]);
       EXPECT_EQ(op.device_row, trace.lanes[op.lane].device);
       if (op.record >= 0) {
-        EXPECT_EQ(trace.collectives.at(static_cast<std::size_t>(op.record)).event, i);
+        EXPECT_EQ(trace.collectives[static_cast<std::size_t>(op.record)].event, i);
       } else {
         EXPECT_NE(op.kind, EventKind::communication);
       }

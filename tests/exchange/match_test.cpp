@@ -286,7 +286,7 @@ TEST(Match, SplitListsThatDoNotFitTheSizesAreNoticed) {
   exchange.dtype = Dtype::bfloat16;
   exchange.in_elements = 8 * 64, exchange.out_elements = 8 * 64;
   exchange.first_split = 0, exchange.splits_count = 2, exchange.first_out_split = 2, exchange.out_splits_count = 2;
-  trace.collectives = {exchange};
+  trace.collectives.push_back(exchange);
   EXPECT_FALSE(make_records(trace, 0).at(0).splits_disagree);
   trace.splits[0] = 4;  // nine rows can not fill eight
   EXPECT_TRUE(make_records(trace, 0).at(0).splits_disagree);

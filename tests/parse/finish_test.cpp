@@ -28,7 +28,8 @@ TEST(Finish, EventsAreSortedAndTheRowsThatPointAtThemFollow) {
                               .kernel("first", 0, 5)
                               .build();
   EXPECT_EQ(names(trace), (std::vector<std::string>{"first", "middle", "ncclDevKernel_all_reduce", "last"}));
-  EXPECT_EQ(trace.collectives.at(0).event, 2U);
+  ASSERT_EQ(trace.collectives.size(), 1U);
+  EXPECT_EQ(trace.collectives[0].event, 2U);
   EXPECT_EQ(trace.memory_operations[0].event, 3U);
   EXPECT_EQ(trace.kernel_shapes[0].event, 1U);
   EXPECT_EQ(trace.lanes.at(trace.events.lane[2]).stream, 20);

@@ -72,7 +72,7 @@ void copy(const RankTrace& from, RankTrace& to) {
   to.format = from.format;
   to.lanes = from.lanes;
   to.devices = from.devices;
-  to.collectives = from.collectives;
+  for (const Collective& collective : from.collectives) to.collectives.push_back(collective);
   to.splits = from.splits;
   to.groups = from.groups;
   to.steps = from.steps;
