@@ -22,7 +22,7 @@ struct EventTable {
   Column<std::uint16_t> lane;          // index into RankTrace::lanes
   Column<EventKind> kind;
   Column<std::int32_t> step;           // index into RankTrace::steps, −1 = outside every step
-  Column<std::int64_t> correlation;    // 0 = none
+  Column<std::int64_t> correlation;    // 0 = none; gone before metrics see the trace, unless events are written
   Column<std::int64_t> launch_ns;      // start of the CPU call that launched it; absent_ns = no launch in the file
   Column<std::uint32_t> launch_thread; // index into RankTrace::threads; meaningless without a launch
 

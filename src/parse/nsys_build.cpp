@@ -60,12 +60,7 @@ NsysBuild::Process& NsysBuild::process(std::uint64_t key) {
 void NsysBuild::share(const std::map<std::uint64_t, std::int32_t>& all, FilePart part) {
   speaks_ = part.number == 0;
   std::vector<std::pair<std::int32_t, std::uint64_t>> ordered;
-  // Rows that name no process are the file's own, as is what they are of.
-  for (const auto& [process, device] : all)
-    if (process != 0)
-      ordered.emplace_back(device, process);
-    else if (!speaks_)
-      others_.insert({process, device});
+  for (const auto& [process, device] : all) ordered.emplace_back(device, process);
   std::sort(ordered.begin(), ordered.end());
   for (std::size_t i = 0; i < ordered.size(); ++i)
     if (static_cast<int>(i % static_cast<std::size_t>(part.count)) != part.number) others_.insert({ordered[i].second, ordered[i].first});

@@ -83,6 +83,7 @@ class NsysBuild {
   /// The table of kernels names no process: all of the file is one.
   void processes_are_unknown() { processless_ = true; }
   void processes_are_known() { process_column_ = true; }
+  bool knows_processes() const { return process_column_; }
   /// Instead of build(), after nothing but names and ranges: the session, and the seats of processes whose ranks are
   /// told.
   NsysSurvey survey();

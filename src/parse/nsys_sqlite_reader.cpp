@@ -55,16 +55,19 @@ std::string names_ranks(const SqliteFile& file) {
   return has("eventType") ? ranges + names_a_thread : ranges;
 }
 
-/// Whether the first kernel names its process.
+/// Whether one of the first kernels names its process: a single one may be damaged.
 bool names_processes(const SqliteFile& file) {
   constexpr std::array<std::string_view, 1> asked{"globalPid"};
   const std::vector<std::string> columns = file.columns(file.table("CUPTI_ACTIVITY_KIND_KERNEL"));
   if (std::find(columns.begin(), columns.end(), asked[0]) == columns.end()) return false;
-  for (SqliteRows rows(file, "CUPTI_ACTIVITY_KIND_KERNEL", asked); rows.next();) return rows.integer(0).value_or(0) != 0;
-  return true;
+  constexpr int looked_at = 64;
+  int count = 0;
+  for (SqliteRows rows(file, "CUPTI_ACTIVITY_KIND_KERNEL", asked); count < looked_at && rows.next(); ++count)
+    if (rows.integer(0).value_or(0) != 0) return true;
+  return count == 0;
 }
 
-/// Every process with GPU work, with its lowest device.
+/// Every process with GPU work, with its lowest device. Rows that name no process are nobody's.
 std::map<std::uint64_t, std::int32_t> gpu_processes(const SqliteFile& file, bool& damaged) {
   std::map<std::uint64_t, std::int32_t> all;
   std::uint64_t process = 0, last = 0;
@@ -72,7 +75,7 @@ std::map<std::uint64_t, std::int32_t> gpu_processes(const SqliteFile& file, bool
   for (const std::string_view table : nsys_gpu_tables) {
     SqliteRows rows(file, table, nsys_gpu_columns);
     while (rows.next()) {
-      if (!read_gpu_place(rows, process, device) || (process == last && device >= lowest && lowest >= 0)) continue;
+      if (!read_gpu_place(rows, process, device) || process == 0 || (process == last && device >= lowest && lowest >= 0)) continue;
       const auto [at, added] = all.try_emplace(process, device);
       at->second = std::min(at->second, device);
       last = process;
@@ -110,7 +113,7 @@ Share share_of(const SqliteFile& file, FilePart part, NsysBuild& build) {
   const std::map<std::uint64_t, std::int32_t> all = gpu_processes(file, share.damaged);
   build.share(all, part);
   for (const auto& [process, device] : all)
-    if (process != 0) (build.owns_thread(process << 24) ? share.own : share.elsewhere).push_back(process);
+    (build.owns_thread(process << 24) ? share.own : share.elsewhere).push_back(process);
   return share;
 }
 

@@ -113,6 +113,11 @@ bool place(const TableRow& r, NsysGpuRow& row) {
   return true;
 }
 
+/// Where the kernels name their processes, a row that does not is damaged: as a process of its own it would be a rank.
+bool place(const TableRow& r, const NsysBuild& build, NsysGpuRow& row) {
+  return place(r, row) && (row.process != 0 || !build.knows_processes());
+}
+
 /// Of a grid or a block from its three columns; −1 if one is absent or beyond what CUDA allows.
 std::int64_t product(const TableRow& rows, std::size_t first) {
   std::int64_t all = 1;
@@ -136,7 +141,7 @@ void add_gpu(NsysBuild& build, std::vector<NsysTable>& all) {
     columns.insert(columns.end(), {"gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"});
   all.push_back({"CUPTI_ACTIVITY_KIND_KERNEL", std::move(columns), [&build](const TableRow& r) {
                    NsysGpuRow row;
-                   if (!place(r, row)) return false;
+                   if (!place(r, build, row)) return false;
                    row.name = r.integer(6).value_or(r.integer(7).value_or(-1));
                    if (build.wants().kernel_shapes) {
                      row.blocks_count = product(r, 8);
@@ -147,7 +152,7 @@ void add_gpu(NsysBuild& build, std::vector<NsysTable>& all) {
                  }});
   all.push_back({"CUPTI_ACTIVITY_KIND_MEMCPY", gpu_columns({"bytes", "copyKind"}), [&build](const TableRow& r) {
                    NsysGpuRow row;
-                   if (!place(r, row)) return false;
+                   if (!place(r, build, row)) return false;
                    row.kind = EventKind::memory_copy;
                    row.bytes = r.integer(6).value_or(-1);
                    row.fixed_name = copy_name(r.integer(7).value_or(0));
@@ -156,7 +161,7 @@ void add_gpu(NsysBuild& build, std::vector<NsysTable>& all) {
                  }});
   all.push_back({"CUPTI_ACTIVITY_KIND_MEMSET", gpu_columns({"bytes"}), [&build](const TableRow& r) {
                    NsysGpuRow row;
-                   if (!place(r, row)) return false;
+                   if (!place(r, build, row)) return false;
                    row.kind = EventKind::memory_set;
                    row.bytes = r.integer(6).value_or(-1);
                    row.fixed_name = "Memset";
@@ -180,7 +185,7 @@ void add_gpu(NsysBuild& build, std::vector<NsysTable>& all) {
   // Kernels of a CUDA graph traced as a whole: one event per launch stands for them.
   all.push_back({"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", gpu_columns({}), [&build](const TableRow& r) {
                    NsysGpuRow row;
-                   if (!place(r, row)) return false;
+                   if (!place(r, build, row)) return false;
                    row.name = NsysBuild::graph_name;
                    build.gpu(row);
                    return true;

@@ -125,6 +125,16 @@ class NsysSharedTest(unittest.TestCase):
         output = self.same_from_any_number(folder)
         self.assertEqual(len(output.table("/ranks")), 1)
 
+    def test_a_first_kernel_without_process_costs_itself_alone(self):
+        folder, path = self.planted("--mesh", "dp_shard=4,tp=2")
+        for value in ("0", "'none'"):
+            with sqlite3.connect(path) as base:
+                base.execute(f"UPDATE {BY_PID[0]} SET globalPid = {value} WHERE rowid = (SELECT MIN(rowid) FROM {BY_PID[0]})")
+            base.close()
+            output = self.same_from_any_number(folder)
+            self.assertEqual([r["rank"] for r in output.table("/ranks")], list(range(8)))
+            self.assertEqual(output.warnings()["event_damaged"], 1)
+
     def test_an_export_for_each_rank(self):
         folder, path = self.planted("--mesh", "pp=2,dp_shard=2,tp=2", "--layers", "4")
         node = folder.analyze()
