@@ -95,8 +95,10 @@ void TraceUse::take(RankTrace& trace, std::int32_t file, std::span<const Process
                       [&] {
                         if (keep_records) add_splits(trace, local.first_record.back(), local.splits);
                       },
-                      [&] { local.facts.push_back(facts_of(trace, number)); }});
-  local.facts.back().worker = worker;
+                      [&] {
+                        local.facts.push_back(facts_of(trace, number));
+                        local.facts.back().worker = worker;
+                      }});
   local.first_record.push_back(local.first_record.back() + records.back().size());
   local.segments.push_back(keep_segments ? segments_of(trace, views.take_whole_busy()) : std::vector<RankSegments>());
   local.chains.push_back(keep_chains ? Chain(trace, any_trace.strings) : Chain());

@@ -88,7 +88,8 @@ class GzipSource final : public ByteSource {
   GzipSource(int fd, std::size_t window_bytes, SourceMemory& memory, std::int64_t inflate_limit,
              std::unique_ptr<Inflater> inflater)
       : fd_(fd), window_bytes_(std::min(window_bytes, largest_window_bytes)),
-        room_(std::max<std::size_t>(4096, window_bytes_ / 4)), memory_(memory), inflate_limit_(inflate_limit), inflater_(std::move(inflater)) {
+        room_(std::max<std::size_t>(4096, window_bytes_ / 4)), memory_(memory), inflate_limit_(inflate_limit),
+        inflater_(std::move(inflater)) {
     memory_.compressed.resize(compressed_bytes);
     memory_.inflated.resize(inflated_bytes);
     for (WindowMemory& window : memory_.windows) window.reserve(room_ + window_bytes_);

@@ -67,7 +67,7 @@ bool names_processes(const SqliteFile& file) {
   return count == 0;
 }
 
-/// Every process with GPU work, with its lowest device. Rows that name no process are nobody's.
+/// Every process with GPU work, with its lowest device.
 std::map<std::uint64_t, std::int32_t> gpu_processes(const SqliteFile& file, bool& damaged) {
   std::map<std::uint64_t, std::int32_t> all;
   std::uint64_t process = 0, last = 0;
@@ -75,7 +75,7 @@ std::map<std::uint64_t, std::int32_t> gpu_processes(const SqliteFile& file, bool
   for (const std::string_view table : nsys_gpu_tables) {
     SqliteRows rows(file, table, nsys_gpu_columns);
     while (rows.next()) {
-      if (!read_gpu_place(rows, process, device) || process == 0 || (process == last && device >= lowest && lowest >= 0)) continue;
+      if (!read_gpu_place(rows, process, device) || (process == last && device >= lowest && lowest >= 0)) continue;
       const auto [at, added] = all.try_emplace(process, device);
       at->second = std::min(at->second, device);
       last = process;

@@ -250,7 +250,7 @@ const std::array<std::string_view, 6> nsys_gpu_columns{"start",    "end",       
 
 bool read_gpu_place(const TableRow& row, std::uint64_t& process, std::int32_t& device) {
   NsysGpuRow found;
-  if (!place(row, found) || found.end_ns < found.start_ns) return false;
+  if (!place(row, found) || found.process == 0 || found.end_ns < found.start_ns) return false;
   process = found.process;
   device = found.device;
   return true;

@@ -21,8 +21,8 @@ struct NsysTable {
   bool names_ranks = false;  // rows of other processes may tell ranks and communicators
 };
 
-/// Of a row of GPU work: whether build.gpu() would keep an event, its process and its device. The table is one of
-/// nsys_gpu_tables, its first six columns nsys_gpu_columns.
+/// Of a row of GPU work, where the kernels name their processes: whether build.gpu() would keep an event, its process and
+/// its device. The table is one of nsys_gpu_tables, its first six columns nsys_gpu_columns.
 bool read_gpu_place(const TableRow& row, std::uint64_t& process, std::int32_t& device);
 extern const std::array<std::string_view, 4> nsys_gpu_tables;
 extern const std::array<std::string_view, 6> nsys_gpu_columns;
