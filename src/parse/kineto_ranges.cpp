@@ -53,14 +53,15 @@ std::int64_t border_near(int fd, std::int64_t offset, std::int64_t file_bytes) {
   return file_bytes;
 }
 
-/// Where a file is to be cut: into rounds of one range for each reader, so that all of them meet the same mix of events.
+/// Where a file is to be cut: into rounds of one range for each reader, so that all of them meet the same mix of events. The last
+/// rounds are small: all readers end nearly together.
 class FileCut {
  public:
   FileCut(const TraceFile& file, int readers, std::int64_t range_bytes)
       : file_(file), readers_(readers),
-        rounds_(static_cast<int>(std::clamp<std::int64_t>(file.bytes / range_bytes / readers, 1, most_rounds))) {}
+        whole_rounds_(static_cast<int>(std::clamp<std::int64_t>(file.bytes / range_bytes / readers, 1, most_rounds))) {}
 
-  int ranges_count() const { return rounds_ * readers_; }
+  int ranges_count() const { return (whole_rounds_ + (pieces - 1) * cut_rounds()) * readers_; }
 
   /// Nothing if the file is not to be read in parts. Each reader finds the borders of its own ranges, the same ones as its
   /// neighbours.
@@ -79,9 +80,12 @@ class FileCut {
   std::int64_t border(int fd, int number) const {
     if (number == 0) return 0;
     if (number == ranges_count()) return file_.bytes;
-    const std::int64_t round_bytes = file_.bytes / rounds_;
-    return border_near(fd, round_bytes * (number / readers_) + offset_in_round(round_bytes, number % readers_), file_.bytes);
+    const int round = number / readers_, first_cut = whole_rounds_ - cut_rounds();
+    const std::int64_t whole_bytes = file_.bytes / whole_rounds_, piece_bytes = whole_bytes / pieces;
+    const std::int64_t begin = round < first_cut ? whole_bytes * round : whole_bytes * first_cut + piece_bytes * (round - first_cut);
+    return border_near(fd, begin + offset_in_round(round < first_cut ? whole_bytes : piece_bytes, number % readers_), file_.bytes);
   }
+  int cut_rounds() const { return whole_rounds_ < 8 ? 0 : 2; }
   // The first reader's ranges are smaller: it also joins those of the others, which pack them. The balance was measured.
   std::int64_t offset_in_round(std::int64_t round_bytes, int reader) const {
     constexpr double joining = 0.03, smallest_share = 0.02;
@@ -92,8 +96,9 @@ class FileCut {
   }
 
   static constexpr std::int64_t most_rounds = 1 << 16;
+  static constexpr int pieces = 4;  // of a cut round
   const TraceFile& file_;
-  int readers_, rounds_;
+  int readers_, whole_rounds_;
 };
 
 void add_outcome(const ScanOutcome& part, ScanOutcome& all) {
@@ -140,7 +145,7 @@ void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options,
                               Progress& progress) {
   const FileCut cut(file, options.part.count, range_bytes_);
   OwnedPart part = std::make_unique<KinetoPart>();
-  for (int number = turns.next(options.part.number, -1), next = 0; part != nullptr; number = next) {
+  for (int number = turns.next(options.part.number, -1), next = 0; part != nullptr && number < cut.ranges_count(); number = next) {
     part->start_next(options);
     const std::optional<FileRange> range = cut.range(number);
     if (range.has_value()) {

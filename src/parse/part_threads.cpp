@@ -76,7 +76,7 @@ class PartThreads::Reader final : public PartGiver, public Progress {
   std::int64_t take_read_bytes() { return read_bytes_.exchange(0); }
 
  private:
-  static constexpr int most_parts = 3;  // one is read, one waits, one is joined
+  static constexpr int most_parts = 8;  // one is read, one is joined, the others wait
   const Progress& progress_;
   std::atomic<std::int64_t> read_bytes_ = 0;
   std::mutex mutex_;

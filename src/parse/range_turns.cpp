@@ -6,17 +6,10 @@ namespace ccl {
 
 RangeTurns::RangeTurns(int ranges_count, int readers, const std::vector<int>& lent, std::size_t threads_count)
     : threads_(lent.begin(), lent.begin() + static_cast<std::ptrdiff_t>(std::min(threads_count, lent.size()))) {
-  constexpr int given_up = 4;  // of a thread's turns, each fourth is the first reader's unless the thread gets ahead
   for (int number = 0; number < ranges_count; ++number) {
     const int reader = number % readers;
-    const bool is_lent = std::find(lent.begin(), lent.end(), reader) != lent.end();
-    const bool is_turn = is_thread(reader) && number / readers % given_up != given_up - 1;
-    readers_.push_back(is_lent && !is_turn ? 0 : reader);
+    readers_.push_back(std::find(lent.begin(), lent.end(), reader) != lent.end() ? 0 : reader);
   }
-}
-
-bool RangeTurns::is_thread(int reader) const {
-  return std::find(threads_.begin(), threads_.end(), reader) != threads_.end();
 }
 
 int RangeTurns::reach(int number) {
@@ -27,19 +20,24 @@ int RangeTurns::reach(int number) {
 
 int RangeTurns::next(int reader, int behind) {
   const std::lock_guard lock(mutex_);
-  int number = behind + 1;
-  for (; number < static_cast<int>(readers_.size()); ++number) {
-    int& of_range = readers_[static_cast<std::size_t>(number)];
-    if (of_range == 0 && is_thread(reader) && first_has_time(number)) of_range = reader;
-    if (of_range == reader) break;
-  }
+  const bool is_thread = std::find(threads_.begin(), threads_.end(), reader) != threads_.end();
+  const int number = is_thread ? next_free(behind) : next_dealt(reader, behind);
+  if (number < ranges_count()) readers_[static_cast<std::size_t>(number)] = reader;
   return number;
 }
 
-// It reads two others before it comes there, and will not wait: with one it often did.
-bool RangeTurns::first_has_time(int number) const {
-  const int next = std::min(reached_ + 1, number);
-  return std::count(readers_.begin() + next, readers_.begin() + number, 0) > 1;
+int RangeTurns::next_dealt(int reader, int behind) const {
+  return static_cast<int>(std::find(readers_.begin() + behind + 1, readers_.end(), reader) - readers_.begin());
+}
+
+// The first one reads two free ones before it comes there, and does not wait: with one it often did. Of the last ones, which are
+// small, it is left fewer, so that all end together.
+int RangeTurns::next_free(int behind) const {
+  int left_to_first = std::min(2, (ranges_count() - reached_ - 1) / 4);
+  int number = reached_ + 1;
+  for (; number < ranges_count(); ++number)
+    if (readers_[static_cast<std::size_t>(number)] == 0 && left_to_first-- <= 0 && number > behind) break;
+  return number;
 }
 
 }  // namespace ccl

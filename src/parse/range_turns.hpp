@@ -1,5 +1,6 @@
-// Which reader of a Kineto file reads which of its ranges. They are dealt round. Among the first reader and its threads,
-// on processors that others lend, the first is dealt more than it can read: a thread that gets ahead takes of that.
+// Which reader of a Kineto file reads which of its ranges. They are dealt round. What is dealt to the first reader and its
+// threads, on processors that others lend, is free to all of them: who has time takes the next, so that a slower processor
+// keeps nobody waiting.
 #pragma once
 #include <cstddef>
 #include <mutex>
@@ -15,17 +16,18 @@ class RangeTurns {
 
   /// Whose this range is, once the first reader has come to it. It comes to all of them, in order.
   int reach(int number);
-  /// The next one of a later reader, in order; ranges_count if there is none. It keeps it.
+  /// The next one of a later reader, in order; ranges_count if there is none. It keeps it. behind: its last one, −1 at first.
   int next(int reader, int behind);
 
  private:
-  bool is_thread(int reader) const;
-  bool first_has_time(int number) const;
+  int ranges_count() const { return static_cast<int>(readers_.size()); }
+  int next_dealt(int reader, int behind) const;
+  int next_free(int behind) const;
 
   std::vector<int> threads_;
   std::mutex mutex_;
   int reached_ = 0;
-  std::vector<int> readers_;  // by range
+  std::vector<int> readers_;  // by range; 0: of the first, and free while it has not come there
 };
 
 }  // namespace ccl

@@ -22,22 +22,40 @@ TEST(RangeTurns, RangesGoRound) {
   for (int number = 0; number < 7; ++number) EXPECT_EQ(turns.reach(number), number % 3);
 }
 
-TEST(RangeTurns, AThreadGetsAheadWhileTheFirstHasTwoMoreToRead) {
-  RangeTurns turns(12, 2, {1}, 1);  // the first is dealt 7, the fourth turn of the thread
-  EXPECT_EQ(turns.next(1, -1), 1);
-  EXPECT_EQ(turns.next(1, 1), 3);
-  EXPECT_EQ(turns.next(1, 3), 5);
-  EXPECT_EQ(turns.next(1, 5), 6);  // the first is still at 0, and 2 and 4 are before it
-  for (int number = 0; number < 6; ++number) EXPECT_EQ(turns.reach(number), number % 2);
+TEST(RangeTurns, AThreadLeavesTheFirstTwoToRead) {
+  RangeTurns turns(20, 2, {1}, 1);
+  EXPECT_EQ(turns.next(1, -1), 3);
+  EXPECT_EQ(turns.next(1, 3), 4);  // the first is still at 0, and 1 and 2 are before it
+  for (int number = 0; number < 3; ++number) EXPECT_EQ(turns.reach(number), 0);
+  EXPECT_EQ(turns.next(1, 4), 7);
+  for (int number = 3; number < 5; ++number) EXPECT_EQ(turns.reach(number), 1);
+  EXPECT_EQ(turns.next(1, 7), 8);
+}
+
+TEST(RangeTurns, ASlowThreadKeepsNobodyWaiting) {
+  RangeTurns turns(20, 2, {1}, 1);
+  EXPECT_EQ(turns.next(1, -1), 3);
+  for (int number = 0; number < 3; ++number) EXPECT_EQ(turns.reach(number), 0);
+  EXPECT_EQ(turns.reach(3), 1);  // waits for it no longer than for one range
+  EXPECT_EQ(turns.next(1, 3), 6);
+  for (int number = 4; number < 6; ++number) EXPECT_EQ(turns.reach(number), 0);
   EXPECT_EQ(turns.reach(6), 1);
-  EXPECT_EQ(turns.next(1, 6), 9);  // 7 and 8 are the first's, too close to it
-  EXPECT_EQ(turns.reach(7), 0);
-  EXPECT_EQ(turns.reach(8), 0);
-  EXPECT_EQ(turns.next(1, 9), 11);
-  EXPECT_EQ(turns.next(1, 11), 12);
-  EXPECT_EQ(turns.reach(9), 1);
-  EXPECT_EQ(turns.reach(10), 0);
-  EXPECT_EQ(turns.reach(11), 1);
+}
+
+TEST(RangeTurns, OfTheLastTheFirstIsLeftOneThenNone) {
+  RangeTurns two(2, 2, {1}, 1);
+  EXPECT_EQ(two.next(1, -1), 1);
+  EXPECT_EQ(two.next(1, 1), 2);
+  RangeTurns turns(10, 2, {1}, 1);
+  EXPECT_EQ(turns.next(1, -1), 3);
+  EXPECT_EQ(turns.reach(2), 0);
+  EXPECT_EQ(turns.next(1, 3), 5);
+  EXPECT_EQ(turns.next(1, 5), 6);
+  EXPECT_EQ(turns.next(1, 6), 7);
+  EXPECT_EQ(turns.next(1, 7), 8);
+  EXPECT_EQ(turns.next(1, 8), 9);
+  EXPECT_EQ(turns.next(1, 9), 10);
+  EXPECT_EQ(turns.reach(4), 0);
 }
 
 TEST(RangeTurns, WhoIsNoThreadIsDealtTheSame) {
@@ -48,8 +66,8 @@ TEST(RangeTurns, WhoIsNoThreadIsDealtTheSame) {
 
 TEST(RangeTurns, WhoLendsWithoutAThreadLeavesItsTurnsToTheFirst) {
   RangeTurns turns(8, 4, {1, 2}, 1);
-  EXPECT_EQ(turns.next(1, -1), 1);
-  for (int number = 0; number < 8; ++number) EXPECT_EQ(turns.reach(number), number == 2 || number == 6 ? 0 : number % 4);
+  EXPECT_EQ(turns.next(1, -1), 2);  // 0 is the first's in any case, and 3 is read elsewhere
+  for (int number = 0; number < 8; ++number) EXPECT_EQ(turns.reach(number), number == 2 ? 1 : number % 4 == 3 ? 3 : 0);
 }
 
 TEST(RangeTurns, EachRangeIsReadByOne) {
