@@ -9,6 +9,7 @@
 #include "core/column.hpp"
 #include "core/cpu_slices.hpp"
 #include "core/ids.hpp"
+#include "core/intervals.hpp"
 #include "core/kinds.hpp"
 #include "core/strings.hpp"
 
@@ -122,11 +123,15 @@ struct Step {
   std::int64_t end_ns = absent_ns;
   StepSource source = StepSource::marker;
   std::vector<DeviceWindow> devices;  // one per device that occurs in the trace, same order as RankTrace::devices
+  bool lost_events = false;           // with a damaged part of the file: what is left of its GPU events is in no step
   // Where a metric asks for it: from the first start of a forward to the last end of a backward compute kernel; of any
   // compute kernel where the phases are not told apart. absent: the step has none.
   std::int64_t work_start_ns = absent_ns, work_end_ns = absent_ns;
   bool work_by_phases = false;
 };
+
+/// What a damaged file keeps from the reader: pieces here and there, or all from some place on.
+enum class FileLoss : std::uint8_t { nothing, pieces, rest };
 
 /// One training rank as one trace file tells it.
 struct RankTrace {
@@ -165,6 +170,13 @@ struct RankTrace {
   std::int64_t lost_events_count = 0;     // damaged events left out
   std::int64_t launches_count = 0;        // launch records seen
   std::uint64_t fingerprint = 0;          // of the GPU events; equal for two copies of one trace
+
+  // Of a damaged file, for finish() to find the steps that lost something (parse/lost_steps.hpp)
+  FileLoss loss = FileLoss::nothing;
+  std::vector<std::int64_t> lone_launches_ns;    // launches whose GPU event was not read
+  std::int64_t launches_until_ns = absent_ns;    // the last launch, where launches go on as far as GPU events do
+  std::vector<Interval> lost_between;            // launches in the file, [before, behind] a lost piece; ±∞: none
+  bool launches_graphs = false;                  // one launch, any number of GPU events
 
   bool has_launches() const { return launches_count > 0; }
   /// Empties all tables but keeps their memory.

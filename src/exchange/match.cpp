@@ -83,8 +83,9 @@ class Owners {
  public:
   Owners(const Groups& groups, const SequenceSteps& sequences, int num_workers)
       : groups_(groups), sequences_(sequences), num_workers_(static_cast<std::size_t>(num_workers)) {}
-  /// -1: of no known group.
+  /// -1: of no known group, or left out.
   int of(const CollectiveRecord& record) {
+    if (record.ordinal == left_out_ordinal) return -1;
     const GroupInIteration key(record.group, record.iteration, record.replica);
     if (!known_ || key != key_) {
       known_ = true;
@@ -173,7 +174,7 @@ Owned exchange_records(const std::vector<CollectiveRecord>& records, const Ranks
   if (one_has_all(ranks)) {
     owned.splits = splits;
     for (const CollectiveRecord& record : records)
-      if (groups.row_of(record.group) >= 0) owned.refs.push_back(&record);
+      if (groups.row_of(record.group) >= 0 && record.ordinal != left_out_ordinal) owned.refs.push_back(&record);
     return owned;
   }
   const SequenceSteps sequences = agree_on_sequences(records, groups, comm, bytes);

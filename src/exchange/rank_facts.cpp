@@ -34,6 +34,7 @@ void RankFacts::pack(ByteWriter& out) const {
     out.value(step.end_ns);
     out.value(step.source);
     out.array(step.devices);
+    out.value(step.lost_events);
     out.value(step.work_start_ns);
     out.value(step.work_end_ns);
     out.value(step.work_by_phases);
@@ -71,6 +72,7 @@ RankFacts RankFacts::unpack(ByteReader& in) {
     step.end_ns = in.value<std::int64_t>();
     step.source = in.value<StepSource>();
     step.devices = in.array<DeviceWindow>();
+    step.lost_events = in.value<bool>();
     step.work_start_ns = in.value<std::int64_t>();
     step.work_end_ns = in.value<std::int64_t>();
     step.work_by_phases = in.value<bool>();

@@ -2,6 +2,7 @@
 // ranks share. resolve_ranks() is pure and gives the same answer on every worker; agree_on_ranks() adds one
 // gather_all of RankFacts (cost: ranks × (about 200 bytes + 40 per step)).
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -34,6 +35,9 @@ struct RankFacts {
   std::vector<std::int32_t> devices;
   std::vector<Step> steps;
 
+  bool lost_steps() const {
+    return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.lost_events; });
+  }
   void pack(ByteWriter& out) const;
   static RankFacts unpack(ByteReader& in);
 };

@@ -28,6 +28,9 @@ struct BeforeCollective {
   }
 };
 
+/// Ordinals of records of no step: they are not missed when nothing matches them; they are not matched at all.
+inline constexpr std::int32_t not_asked_ordinal = -1, left_out_ordinal = -2;
+
 /// One rank's part in one collective: 128 bytes.
 struct CollectiveRecord {
   GroupId group;

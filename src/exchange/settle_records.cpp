@@ -20,6 +20,7 @@ void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const
                     const Groups& groups, bool steps_chosen) {
   std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
   RecentlyFound next_ordinal(ordinals);
+  const bool lost_steps = entry.facts.lost_steps();
   for (CollectiveRecord& record : records) {
     record.group = groups.id_of(row, static_cast<std::uint32_t>(record.group.value));
     if (record.peer < -1) record.peer = rank_at_place(groups, record.group, -2 - record.peer);
@@ -28,10 +29,12 @@ void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const
     record.rank = entry.rank;
     record.iteration = entry.iteration;
     record.replica = entry.replica;
-    const bool not_asked = steps_chosen && record.step == outside_step;
-    record.ordinal = not_asked ? -1
-                               : next_ordinal({record.group.value, record.step, record.op},
-                                              record.group.value + static_cast<std::size_t>(record.op))++;
+    if (record.step == outside_step && (lost_steps || steps_chosen)) {
+      record.ordinal = lost_steps ? left_out_ordinal : not_asked_ordinal;
+      continue;
+    }
+    record.ordinal = next_ordinal({record.group.value, record.step, record.op},
+                                  record.group.value + static_cast<std::size_t>(record.op))++;
   }
 }
 

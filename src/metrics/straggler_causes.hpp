@@ -172,9 +172,11 @@ struct OwnBlame {
 /// Sorted by (replica, rank). causes: as add_causes() made them.
 std::vector<OwnBlame> own_blames(std::span<const CauseSums> causes, std::span<const Compute> computes,
                                  const Groups& groups, const Stages& stages);
-/// Why, where and how sure, over the steps of the call; as cause_sentence(). One step alone never makes it sure.
+/// Why, where and how sure, over the steps of the call; as cause_sentence(). One step alone never makes it sure, nor do
+/// steps in which not all ranks are judged (`lacking`).
 std::string own_sentence(const OwnBlame& own, std::span<const CauseSums> causes, std::span<const Compute> computes,
-                         const StragglerCall& call, const Groups& groups, const Stages& stages);
+                         const StragglerCall& call, const Groups& groups, const Stages& stages,
+                         const std::set<StepId>& lacking = {});
 std::string describe(Cause cause);
 
 /// A rank without peers that computes longer than it did.

@@ -19,6 +19,7 @@ struct Evidence {
   const std::vector<Compute> computes;  // on the corrected clock, by (replica, rank, step)
   const Stages& stages;
   const ReportContext& context;
+  const std::set<StepId> lacking;  // steps in which not all ranks are judged
 };
 
 std::string time(std::int64_t ns) { return milliseconds(static_cast<double>(ns)); }
@@ -73,7 +74,8 @@ std::pair<GroupId, double> dominant_group(const OwnBlame& own) {
 }
 
 std::string why(const OwnBlame& own, const StragglerCall& call, const Evidence& evidence) {
-  return own_sentence(own, evidence.causes, evidence.computes, call, evidence.context.groups, evidence.stages);
+  return own_sentence(own, evidence.causes, evidence.computes, call, evidence.context.groups, evidence.stages,
+                      evidence.lacking);
 }
 
 /// The steps of a rank: among those of all for each rank would cost ranks².
@@ -281,7 +283,8 @@ void add_history(const Tables& tables, Report& out) {
 
 std::vector<OwnShare> add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
                                      const ReportContext& context, Report& out) {
-  const Evidence evidence{tables.of<CauseSums>(), corrected(tables.of<Compute>(), context), stages, context};
+  const Evidence evidence{tables.of<CauseSums>(), corrected(tables.of<Compute>(), context), stages, context,
+                          steps_not_of_all(context.ranks)};
   const std::vector<OwnBlame> own = own_blames(evidence.causes, evidence.computes, context.groups, stages);
   if (own.empty()) {
     out.value("straggler_rank", -1, "the rank that stands out; -1 = none");

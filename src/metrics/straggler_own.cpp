@@ -315,7 +315,8 @@ std::string loading_text(const OwnBlame& own, const Group& group, std::span<cons
 }  // namespace
 
 std::string own_sentence(const OwnBlame& own, std::span<const CauseSums> causes, std::span<const Compute> computes,
-                         const StragglerCall& call, const Groups& groups, const Stages& stages) {
+                         const StragglerCall& call, const Groups& groups, const Stages& stages,
+                         const std::set<StepId>& lacking) {
   const std::set<StepId> counted = own.steps_of(call);
   std::map<Cause, std::map<GroupId, std::int64_t>> sums;
   std::map<Cause, std::int64_t> by_cause;
@@ -345,10 +346,16 @@ std::string own_sentence(const OwnBlame& own, std::span<const CauseSums> causes,
     const std::string loading = loading_text(own, group_of(groups, group), computes, counted, stages, least_ns);
     if (!loading.empty()) text = loading;
   }
-  const bool sure = share >= 0.8 && incomplete_count == 0 && own.by_step.size() > 1 && cause != Cause::unexplained;
+  const auto lacking_count = std::count_if(counted.begin(), counted.end(), [&](StepId step) { return lacking.count(step) > 0; });
+  const bool sure = share >= 0.8 && incomplete_count == 0 && own.by_step.size() > 1 && cause != Cause::unexplained &&
+                    lacking_count == 0;
   return text + ", on " + group_name(groups, group) + "; confidence " +
          (sure ? "high" : share >= 0.5 && cause != Cause::unexplained ? "medium" : "low") + " (" + percent(share) +
-         " of its blame)";
+         " of its blame" +
+         (lacking_count == 0 ? ""
+                             : "; in " + std::to_string(lacking_count) + " of " +
+                                   ccl::counted(counted.size(), "step") + " not all ranks are judged") +
+         ")";
 }
 
 }  // namespace ccl::straggler

@@ -121,6 +121,17 @@ void explain_absence(const Tables& tables, const ReportContext& context, Report&
   out.absent("no symmetric collective could be matched across ranks");
 }
 
+using Shares = std::map<std::pair<std::int32_t, RankId>, OwnShare>;
+
+// That no rank stands out says nothing of those that were not looked at.
+void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
+  const bool none = std::none_of(shares.begin(), shares.end(), [](const auto& share) { return share.second.named; });
+  if (const std::string text = not_judged_text(ranks, none); !text.empty()) add_line(out.page, "", text);
+  const bool damaged = std::any_of(ranks.entries.begin(), ranks.entries.end(),
+                                   [](const RankEntry& entry) { return entry.facts.lost_steps(); });
+  if (damaged) out.note("not_judged", not_judged_text(ranks, true), "ranks that are not judged, with the steps");
+}
+
 }  // namespace
 
 void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out) {
@@ -135,6 +146,7 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
       add_line(out.page, "late", "unknown: the matching of collectives is not credible (matching_not_credible)");
     else if (out.status == Status::absent && context.ranks.covered() > 0)
       add_line(out.page, "late", "unknown: " + out.reason);
+    if (!out.page.empty()) add_not_judged(context.ranks, {}, out);
     return;
   }
   const Tally& tally = tables.of<Tally>().front();
@@ -151,10 +163,11 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
   out.extra_tables.push_back(slow_links_table(explanation, context.groups));
   std::vector<std::string> statistics;
   add_lag_statistics(tables.of<LagSpread>().front().spread, context, out, statistics);
-  std::map<std::pair<std::int32_t, RankId>, OwnShare> shares;
+  Shares shares;
   if (!ranks.empty()) {
     for (const OwnShare& share : add_stragglers(ranks, tables, stages, context, out))
       shares[{share.replica, share.rank}] = share;
+    add_not_judged(context.ranks, shares, out);
     for (const SlowGroup& slow : explanation.slow_groups) {
       const double step_ns = ratio(static_cast<double>(ranks.front().periods_ns), static_cast<double>(ranks.front().steps_count));
       const bool matters = slow.more_ns >= least_slow_link_ratio * step_ns * static_cast<double>(slow.steps_count);

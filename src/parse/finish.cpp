@@ -6,6 +6,8 @@
 
 #include "parse/event_order.hpp"
 #include "parse/far_events.hpp"
+#include "parse/lost_steps.hpp"
+#include "parse/step_finder.hpp"
 
 namespace ccl {
 namespace {
@@ -44,42 +46,6 @@ void sort_steps(std::vector<Step>& steps) {
   steps.resize(kept);
 }
 
-/// CPU steps by start, to find the one a time lies in. Where two overlap the later one counts.
-class StepFinder {
- public:
-  explicit StepFinder(const std::vector<Step>& steps) : steps_(steps), by_start_(steps.size()) {
-    std::iota(by_start_.begin(), by_start_.end(), 0);
-    std::sort(by_start_.begin(), by_start_.end(), [&](std::int32_t a, std::int32_t b) { return start(a) < start(b); });
-  }
-  std::int32_t find(std::int64_t time_ns) {
-    if (time_ns < from_ns_ || time_ns >= until_ns_) look_up(time_ns);
-    return found_;
-  }
-
- private:
-  // For all times around this one that have the same answer: nearly all are asked for one after the other.
-  void look_up(std::int64_t time_ns) {
-    const auto after = std::upper_bound(by_start_.begin(), by_start_.end(), time_ns,
-                                        [&](std::int64_t time, std::int32_t i) { return time < start(i); });
-    from_ns_ = INT64_MIN;
-    until_ns_ = after == by_start_.end() ? INT64_MAX : start(*after);
-    found_ = -1;
-    if (after == by_start_.begin()) return;
-    found_ = *std::prev(after);
-    from_ns_ = start(found_);
-    const std::int64_t end_ns = steps_[static_cast<std::size_t>(found_)].end_ns;
-    if (time_ns < end_ns)
-      until_ns_ = std::min(until_ns_, end_ns);
-    else
-      found_ = -1, from_ns_ = std::max(from_ns_, end_ns);
-  }
-  std::int64_t start(std::int32_t i) const { return steps_[static_cast<std::size_t>(i)].start_ns; }
-  const std::vector<Step>& steps_;
-  std::vector<std::int32_t> by_start_;
-  std::int64_t from_ns_ = 0, until_ns_ = 0;
-  std::int32_t found_ = -1;
-};
-
 void assign_steps(RankTrace& trace) {
   EventTable& events = trace.events;
   trace.outside_events_count = 0;
@@ -117,6 +83,7 @@ void list_devices(RankTrace& trace) {
 
 // One pass in start order. "Everything that started earlier" is strict: events that start together are no gap.
 void fill_windows(RankTrace& trace) {
+  const auto number_of = [&trace](const Step& step) { return static_cast<std::size_t>(&step - trace.steps.data()); };
   for (Step& step : trace.steps) {
     step.devices.clear();
     for (const std::int32_t device : trace.devices) step.devices.push_back({.device = device});
@@ -141,7 +108,9 @@ void fill_windows(RankTrace& trace) {
     DeviceWindow& window = step.devices[device];
     if (window.gpu_start_ns == absent_ns) {
       window.gpu_start_ns = start;
-      const std::int64_t from = before.until_before_ns != absent_ns ? before.until_before_ns : step.start_ns;
+      const bool known = number_of(step) == 0 || !trace.steps[number_of(step) - 1].lost_events;  // what came before
+      const std::int64_t until = known ? before.until_before_ns : std::max(before.until_before_ns, step.start_ns);
+      const std::int64_t from = until != absent_ns ? until : step.start_ns;
       window.gap_ns = from == absent_ns ? 0 : std::max<std::int64_t>(0, start - from);
     }
     window.gpu_end_ns = std::max(window.gpu_end_ns, events.end_ns(i));
@@ -218,6 +187,7 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);
   assign_steps(trace);
+  const std::string lost = leave_out_lost_steps(trace);
   std::int64_t overlaps_count = 0;
   std::string dominating;
   side_by_side(lent, {[&] {
@@ -234,7 +204,7 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   warn(Code::no_step_markers, markers ? 0 : 1);
   warn(Code::no_launch_records, trace.has_launches() ? 0 : 1);
   const std::int64_t empty_count = count_empty_steps(trace.steps);
-  warn(Code::steps_without_gpu_events, empty_count, "of " + std::to_string(trace.steps.size()) + " steps");
+  warn(Code::steps_without_gpu_events, empty_count, "of " + std::to_string(trace.steps.size()) + " steps" + (lost.empty() ? "" : "; " + lost));
   warn(Code::one_event_dominates, dominating.empty() ? 0 : 1, dominating);
   const FarEvents far = far_events(trace);
   warn(Code::events_far_from_others, far.count, far.farthest);

@@ -4,6 +4,7 @@
 
 #include "core/shares.hpp"
 #include "parse/decimal.hpp"
+#include "parse/lost_steps.hpp"
 
 namespace ccl {
 namespace {
@@ -99,6 +100,7 @@ bool KinetoBuilder::add_usual_call(const char* name, const char* end) {
   if (!call.launches) return true;
   ++trace_.launches_count;
   launches_.add_launch(event.correlation, event.start_ns, event.number, call.graph);
+  marks_.launch(event.start_ns, trace_.events_count);
   return true;
 }
 
@@ -258,6 +260,7 @@ void KinetoBuilder::add_runtime(const EventText& event, std::int64_t start_ns, s
       const std::uint32_t on_thread = thread(event);
       usual_calls_.learn(event.arguments.data(), on_thread);
       launches_.add_launch(key, start_ns, on_thread, call.graph);
+      marks_.launch(start_ns, trace_.events_count);
     }
   }
   if (wants_.runtime_calls && call.synchronises) add_slice(SliceKind::runtime, event, start_ns, dur_ns);
@@ -348,11 +351,15 @@ void KinetoBuilder::shift_times(std::int64_t base_ns, std::span<const Processors
   }
   for (MemoryUsage& usage : trace_.memory_usage) usage.time_ns += base_ns;
   trace_.slices.shift(base_ns);
+  shift_losses(trace_, base_ns);
 }
 
 void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Problems& problems,
                           std::span<const Processors> lent) {
   launches_.finish(trace_.events);
+  if (trace_.loss == FileLoss::nothing && counts_.out_of_range + counts_.no_time > 0) trace_.loss = FileLoss::pieces;
+  if (trace_.loss != FileLoss::nothing) launches_.tell_left_over(trace_);
+  if (trace_.launches_until_ns != absent_ns) trace_.lost_between = marks_.between_launches();
   communication_.finish(trace_, lent);
   complete_groups(trace_, header.pg_config);
   shift_times(header.base_ns, lent);

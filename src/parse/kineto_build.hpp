@@ -16,6 +16,7 @@
 #include "parse/kineto_header.hpp"
 #include "parse/kineto_usual.hpp"
 #include "parse/launch_join.hpp"
+#include "parse/loss_marks.hpp"
 #include "parse/name_cache.hpp"
 #include "parse/trace_reader.hpp"
 
@@ -39,6 +40,11 @@ class KinetoBuilder {
   /// Joins, moves times to baseTimeNanoseconds and takes over the header. origin: file, iteration of problems.
   void close(const TraceHeader& header, const Problem& origin, Problems& problems, std::span<const Processors> lent = {});
   RankTrace& trace() { return trace_; }
+  /// So many damaged events stood behind the last one.
+  void lost(std::int64_t count) {
+    trace_.lost_events_count += count;
+    marks_.lost(trace_.events_count);
+  }
   /// Whether any object so far had a phase, as events of a trace have.
   bool any_event() const { return any_event_; }
 
@@ -95,6 +101,7 @@ class KinetoBuilder {
   Wants wants_;
   RankTrace& trace_;
   LaunchJoin& launches_;
+  LossMarks marks_;
   NameCache names_;
   EventFilter filter_;
   CommunicationRows communication_;

@@ -97,6 +97,7 @@ Bytes KinetoBuilder::pack_tables() const {
   out.value(trace_.launches_count);
   out.value(counts_);
   out.value(any_event_);
+  marks_.pack(out);
   return out.take();
 }
 
@@ -124,6 +125,7 @@ void KinetoBuilder::unpack_tables(ByteReader& in) {
   trace_.launches_count = in.value<std::int64_t>();
   counts_ = in.value<Counts>();
   any_event_ = in.value<bool>();
+  marks_.unpack(in);
 }
 
 std::size_t KinetoBuilder::parcels_count() const {

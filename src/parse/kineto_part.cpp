@@ -83,6 +83,7 @@ bool KinetoBuilder::start_next_part() {
   operators_.clear();
   raw_names_.clear();
   counts_ = {};
+  marks_ = {};
   any_event_ = false;
   return true;
 }
@@ -114,6 +115,7 @@ void KinetoBuilder::absorb(const KinetoBuilder& part) {
   trace_.splits.insert(trace_.splits.end(), from.splits.begin(), from.splits.end());
   communication_.absorb(part.communication_, from, trace_, {first_collective, first_split, numbers.threads});
   absorb_events(part, numbers);
+  marks_.absorb(part.marks_, trace_.events_count);
   trace_.events_count += from.events_count;
   trace_.lost_events_count += from.lost_events_count;
   trace_.launches_count += from.launches_count;

@@ -53,6 +53,11 @@ void report_scan(const ScanOutcome& scan, ProblemReport& report) {
   if (!scan.found_events && text_bytes > 0) report.add(Code::json_invalid, "no traceEvents", 0);
 }
 
+FileLoss loss_of(const ScanOutcome& scan) {
+  if (scan.cut || scan.status == SourceStatus::gzip_cut || scan.status == SourceStatus::too_large) return FileLoss::rest;
+  return scan.damage.empty() ? FileLoss::nothing : FileLoss::pieces;
+}
+
 }  // namespace
 
 std::size_t KinetoReader::window_bytes(const ReadOptions& options) {
@@ -127,6 +132,7 @@ void KinetoReader::read(const TraceFile& file, const ReadOptions& options, Probl
   if (!found->found_events) return;
 
   RankTrace& trace = builder->trace();
+  trace.loss = loss_of(*found);
   const bool large = is_large(trace.events.size());
   if (large) source_memory_.emplace();
   builder->close(header, report.origin(), problems, options.lent.processors);

@@ -387,7 +387,7 @@ KinetoScan::Progress KinetoScan::salvage() {
 }
 
 void KinetoScan::add_damage(const DamagedRange& range) {
-  builder_.trace().lost_events_count += range.count;
+  builder_.lost(range.count);
   add_damaged_range(range, damage_);
 }
 

@@ -77,6 +77,8 @@ void LaunchJoin::add_launch(std::int64_t key, std::int64_t start_ns, std::uint32
   if (key == 0) return;
   const Launch launch{key, start_ns, thread, graph ? graph_launch : unused};
   if (writes_down_) return written_.push_back({launch, waiting_.empty() ? 0 : waiting_.back().row + 1ULL});
+  last_launch_ns_ = std::max(last_launch_ns_, start_ns);
+  events_before_last_launch_ = events_seen_;
   if (!ascending_.empty() && key <= ascending_.back().key) {
     if (find_ascending(key) == nullptr) add_hashed(launch);
     return;
@@ -106,6 +108,7 @@ void LaunchJoin::drop_used() {
 void LaunchJoin::add_event(std::int64_t key, std::uint32_t row, EventTable& events) {
   if (key == 0) return;
   if (writes_down_) return waiting_.push_back({key, row});
+  events_seen_ = row + 1;
   if (Launch* launch = find(key); launch != nullptr) {
     if (launch->state == unused) launch->state = used;
     set_launch(events, row, launch->start_ns, launch->thread);
@@ -131,6 +134,16 @@ void LaunchJoin::settle_waiting(EventTable& events) {
 }
 
 void LaunchJoin::finish(EventTable& events) { settle_waiting(events); }
+
+void LaunchJoin::tell_left_over(RankTrace& trace) const {
+  for (const Column<Launch>* launches : {&ascending_, &slots_})
+    for (const Launch& launch : *launches) {
+      if (launch.key == 0) continue;
+      if (launch.state == unused) trace.lone_launches_ns.push_back(launch.start_ns);
+      trace.launches_graphs = trace.launches_graphs || launch.state == graph_launch;
+    }
+  if (2 * std::size_t{events_before_last_launch_} > trace.events.size()) trace.launches_until_ns = last_launch_ns_;
+}
 
 void LaunchJoin::pack(const EventTable& events, std::size_t first, std::size_t end, ByteWriter& out) const {
   const auto of = [&](const auto& rows, auto place) {
@@ -190,6 +203,8 @@ void LaunchJoin::clear() {
   written_.clear();
   writes_down_ = false;
   ascending_room_ = found_at_ = filled_ = waiting_room_ = 0;
+  last_launch_ns_ = absent_ns;
+  events_seen_ = events_before_last_launch_ = 0;
 }
 
 }  // namespace ccl

@@ -24,6 +24,10 @@ class LaunchJoin {
   void finish(EventTable& events);
   void clear();
 
+  /// Behind finish(), of a file that lost something: lone_launches_ns, launches_graphs and, if launches stand among the
+  /// last half of the events too, launches_until_ns (else all stand in front of the events).
+  void tell_left_over(RankTrace& trace) const;
+
   /// For a part of a file: from now on launches and events are only written down, since a launch may stand in a part
   /// before. 32 bytes a launch, 16 an event.
   void write_down() { writes_down_ = true; }
@@ -64,6 +68,8 @@ class LaunchJoin {
   Column<Launch> slots_;            // open addressing
   std::size_t filled_ = 0;
   Column<Waiting> waiting_;
+  std::int64_t last_launch_ns_ = absent_ns;
+  std::uint32_t events_seen_ = 0, events_before_last_launch_ = 0;
 
   struct Written {
     Launch launch;

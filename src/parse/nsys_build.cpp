@@ -341,6 +341,11 @@ void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
   trace.slices.shift(epoch_ns);
   for (Step& step : trace.steps) shift(step.start_ns), shift(step.end_ns);
   for (CounterSample& sample : trace.counters) shift(sample.time_ns);
+  if (cut_) {  // calls that launch nothing are kept with those that do: how far the events go is told by their launches
+    trace.loss = FileLoss::rest;
+    for (const std::int64_t launch_ns : trace.events.launch_ns)
+      trace.launches_until_ns = std::max(trace.launches_until_ns, launch_ns);
+  }
   finish(trace, file_, problems_);
   sink(trace);
 }

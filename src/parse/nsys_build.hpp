@@ -101,6 +101,8 @@ class NsysBuild {
   /// RANK="3" and the like of the captured process; other variables are not kept.
   void environment(std::string_view assignment);
   void lost(std::int64_t rows);
+  /// A table ended before its last row.
+  void cut() { cut_ = true; }
   bool any_process_missing() const { return processless_; }
 
   /// Finishes every process with GPU events and hands it over, lowest device first.
@@ -208,6 +210,7 @@ class NsysBuild {
   std::int32_t gpus_ = 0;
   std::map<std::string, std::int64_t> environment_;
   std::int64_t lost_rows_ = 0;
+  bool cut_ = false;
   bool processless_ = false, process_column_ = false;
   std::map<std::uint64_t, std::int32_t> others_;  // processes with GPU work that other readers have, lowest device
   bool speaks_ = true;                            // for the file as a whole

@@ -135,6 +135,7 @@ Reading read_table(const SqliteFile& database, const NsysTable& table, const Sha
   if (lost > 0)
     problems.add({.code = Code::event_damaged, .file = file.shown, .count = lost,
                   .detail = "rows of " + std::string(table.name) + " without usable numbers"});
+  if (rows.damaged()) build.cut();
   if (rows.damaged())
     problems.add({.code = Code::file_cut, .file = file.shown,
                   .detail = "table " + std::string(table.name) + ": " + rows.error()});

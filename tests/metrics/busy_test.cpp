@@ -99,7 +99,7 @@ TEST(BusyTrace, SumsOfManyEventsAreMadeSideBySide) {
 }
 
 template <class Kind>
-void expect_parts(const RankTrace& trace, const BusyTrace& busy, const std::vector<BusyPart<Kind>>& parts, Kind only) {
+void expect_parts(const RankTrace& trace, const std::vector<BusyPart<Kind>>& parts, Kind only) {
   std::size_t at = 0;
   for (std::size_t s = 0; s < trace.steps.size(); ++s)
     for (std::size_t d = 0; d < 2; ++d, ++at) {
@@ -121,8 +121,8 @@ TEST(BusyTrace, PartsOfOneKindAreTheWholeCommunication) {
     const BusyTrace asked_before(trace, lent, true), asked_behind(trace), alone(trace, {}, true);
     expect_sums(trace, asked_behind);
     for (const BusyTrace* busy : {&asked_before, &asked_behind, &alone}) {
-      expect_parts(trace, *busy, busy->parts().by_op, CollectiveOp::all_reduce);
-      expect_parts(trace, *busy, busy->parts().by_dimension, trace.groups[0].dimension);
+      expect_parts(trace, busy->parts().by_op, CollectiveOp::all_reduce);
+      expect_parts(trace, busy->parts().by_dimension, trace.groups[0].dimension);
       const auto whole = busy->whole_by_op();
       ASSERT_EQ(whole.size(), 2U);
       for (std::size_t d = 0; d < 2; ++d) {

@@ -1,0 +1,169 @@
+"""A damaged file: half a step counts as no step. What is said of whole steps is what the undamaged set says, and the page
+names the rank and the steps that are not judged."""
+import glob
+import json
+import os
+import re
+import shutil
+import unittest
+
+from planted import Folder, analyze, content_hash, Output
+
+SLOW = 5  # rank, from step 8 on; steps are 4 to 9
+STEPS = range(4, 10)
+
+
+class DamageTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folders = {}
+        cls.whole = {}
+        for kind in ("gzip", "plain"):
+            cls.folders[kind] = Folder("--preset", "tiny", "--seed", "1", *(("--plain",) if kind == "plain" else ()))
+            cls.whole[kind] = cls.folders[kind].analyze()
+
+    @classmethod
+    def tearDownClass(cls):
+        for folder in cls.folders.values():
+            folder.remove()
+
+    def damaged(self, kind, damage, rank=SLOW):
+        """The set with damage(bytes) -> bytes done to one file; the content must not depend on the number of workers."""
+        folder = self.folders[kind]
+        traces = os.path.join(folder.path, "damaged")
+        shutil.rmtree(traces, ignore_errors=True)
+        shutil.copytree(folder.traces, traces)
+        path, = glob.glob(os.path.join(traces, "**", f"rank{rank}_*"), recursive=True)
+        with open(path, "rb") as file:
+            content = file.read()
+        with open(path, "wb") as file:
+            file.write(damage(content))
+        hashes, outputs = set(), []
+        for workers in (1, 2, 3, 5):
+            out = os.path.join(folder.path, f"damaged{workers}.h5")
+            outputs.append(Output(out, analyze(traces, out, workers)))
+            hashes.add(content_hash(out))
+        self.assertEqual(len(hashes), 1)
+        return outputs[0]
+
+    @classmethod
+    def text(cls):
+        path, = glob.glob(os.path.join(cls.folders["plain"].traces, "**", f"rank{SLOW}_*"), recursive=True)
+        with open(path, "rb") as file:
+            return file.read()
+
+    @classmethod
+    def events(cls, category):
+        """(begin, end, event) of the events of a category, by place in the plain file."""
+        if not hasattr(cls, "all_events"):
+            text, decoder, cls.all_events = cls.text().decode(), json.JSONDecoder(), []
+            at = text.index("{", text.index('"traceEvents"'))
+            while True:
+                event, end = decoder.raw_decode(text, at)
+                cls.all_events.append((at, end, event))
+                if not (more := re.compile(r"\s*,\s*(?={)").match(text, end)):
+                    break
+                at = more.end()
+        return [(begin, end, event) for begin, end, event in cls.all_events if event.get("cat") == category]
+
+    def window(self, step):
+        marker, = [e for _, _, e in self.events("user_annotation") if e["name"] == f"ProfilerStep#{step}"]
+        return float(marker["ts"]), float(marker["ts"]) + float(marker["dur"])
+
+    def assert_whole_steps_unchanged(self, kind, output, lost, rank=SLOW, judged_alone=()):
+        """lost: steps in which the rank is not judged. In the others every number of every rank is as before; the gap in
+        front of a step cannot be whole where the step before lost its end (judged_alone)."""
+        for table, columns in (("straggler_lag/rows", None), ("iter_time/rows", ("period_ns", "span_ns")),
+                               ("gpu_utilization/rows", None)):
+            def rows(of):
+                return [{c: row[c] for c in row if columns is None or c in columns or c in ("rank", "step")}
+                        for row in of.table("/metrics/" + table)
+                        if row["step"] in STEPS and row["step"] not in lost and
+                        not (row["rank"] == rank and row["step"] in judged_alone)]
+            self.assertEqual(rows(output), rows(self.whole[kind]), table)
+        of_rank = {row["step"] for row in output.table("/metrics/straggler_lag/rows") if row["rank"] == rank}
+        self.assertEqual(of_rank & set(STEPS), set(STEPS) - set(lost))
+
+    def page(self, output):
+        return re.sub(r"\s+", " ", output.summary)
+
+    def test_a_cut_in_the_last_step_leaves_the_figures_of_the_steps_before(self):
+        whole, = [row for row in self.whole["gzip"].table("/metrics/straggler_lag/own_blame") if row["straggler"]]
+        self.assertEqual((whole["rank"], whole["since_step"]), (SLOW, 8))
+        output = self.damaged("gzip", lambda content: content[:len(content) * 97 // 100])
+        self.assert_whole_steps_unchanged("gzip", output, {9})
+        row, = [row for row in output.table("/metrics/straggler_lag/own_blame") if row["straggler"]]
+        self.assertEqual((row["rank"], row["since_step"], row["cause"]), (SLOW, 8, "slow_compute"))
+        self.assertAlmostEqual(row["per_step_ns"] / whole["per_step_ns"], 1, delta=0.01)
+        page = self.page(output)
+        self.assertRegex(page, r"its kernels take 1\.(39|40|41) x")
+        self.assertIn("not judged: rank 5 in step 9 (lost with the damage of the file)", page)
+
+    def test_a_cut_in_the_first_slow_step_accuses_nobody_and_says_who_is_not_judged(self):
+        output = self.damaged("gzip", lambda content: content[:len(content) * 9 // 10])
+        self.assert_whole_steps_unchanged("gzip", output, {8, 9})
+        self.assertIn("no rank stands out", self.page(output))
+        self.assertIn("not judged: rank 5 in steps 8, 9 (lost with the damage of the file)", self.page(output))
+
+    def test_a_file_without_its_second_half_or_unreadable_from_the_middle_on_is_named(self):
+        for damage in (lambda content: content[:len(content) // 2],
+                       lambda content: content[:40000] + bytes([255] * 250) + content[40250:]):
+            output = self.damaged("gzip", damage)
+            self.assertIn("not judged: rank 5 in any step (lost with the damage of the file)", self.page(output))
+            self.assertEqual([row for row in output.table("/metrics/straggler_lag/rows") if row["rank"] == SLOW], [])
+
+    def test_a_hole_among_the_kernels_costs_the_steps_it_lies_in(self):
+        start, end = self.window(6)
+        inside = [(a, b) for a, b, e in self.events("kernel") if start + 6000 < float(e["ts"]) < end - 6000]
+        first, last = inside[0][0], inside[9][1]
+        output = self.damaged("plain", lambda c: c[:first + 5] + b"\xff" * (last - first - 10) + c[last - 5:])
+        self.assert_whole_steps_unchanged("plain", output, {6})
+        self.assertIn("not judged: rank 5 in step 6 (lost with the damage of the file)", self.page(output))
+        row, = [row for row in output.table("/metrics/straggler_lag/own_blame") if row["straggler"]]
+        whole, = [row for row in self.whole["plain"].table("/metrics/straggler_lag/own_blame") if row["straggler"]]
+        for column in ("rank", "since_step", "per_step_ns", "cause"):
+            self.assertEqual(row[column], whole[column])
+        self.assertIn("confidence high", self.page(output))
+
+    def test_a_hole_among_the_launches_costs_the_steps_of_their_kernels(self):
+        start, end = self.window(5)
+        inside = [(a, b) for a, b, e in self.events("cuda_runtime")
+                  if e["name"] == "cudaLaunchKernel" and start + 1000 < float(e["ts"]) < end]
+        first, last = inside[0][0], inside[2][1]
+        output = self.damaged("plain", lambda c: c[:first + 5] + b"\xff" * (last - first - 10) + c[last - 5:])
+        self.assert_whole_steps_unchanged("plain", output, {5})
+        self.assertIn("not judged: rank 5 in step 5 (lost with the damage of the file)", self.page(output))
+
+    def test_a_missing_start_costs_the_steps_that_were_launched_in_it(self):
+        markers = [b for _, b, e in self.events("user_annotation") if e["name"].startswith("ProfilerStep#")]
+        launches = [(b, float(e["ts"])) for _, b, e in self.events("cuda_runtime") if e["name"] == "cudaLaunchKernel"]
+        end = max(b for b, ts in launches[:8])
+        self.assertTrue(all(ts < self.window(4)[1] for _, ts in launches[:9]))
+        begin = max(markers)
+        self.assertLess(begin, end)
+        output = self.damaged("plain", lambda c: c[:begin] + b"\xff" * (end - begin) + c[end:])
+        self.assertIn("not judged: rank 5 in step 4 (lost with the damage of the file)", self.page(output))
+        self.assert_whole_steps_unchanged("plain", output, {4})
+        begin = self.text().index(b"{", self.text().index(b'"traceEvents"'))  # with the markers: no step is known
+        output = self.damaged("plain", lambda c: c[:begin] + b"\xff" * (end - begin) + c[end:])
+        self.assertIn("not judged: rank 5 in any step (lost with the damage of the file)", self.page(output))
+
+    def test_an_event_that_no_metric_needs_costs_no_step(self):
+        a, b, _ = self.events("python_function")[40]
+        output = self.damaged("plain", lambda c: c[:a + 2] + b"\xff" * (b - a - 4) + c[b - 2:])
+        self.assert_whole_steps_unchanged("plain", output, set())
+        self.assertNotIn("not judged", self.page(output))
+
+    def test_that_a_rank_has_no_trace_is_said_where_nobody_stands_out(self):
+        folder = self.folders["gzip"]
+        traces = os.path.join(folder.path, "missing")
+        shutil.copytree(folder.traces, traces)
+        path, = glob.glob(os.path.join(traces, "**", f"rank{SLOW}_*"), recursive=True)
+        os.remove(path)
+        page = analyze(traces, os.path.join(folder.path, "missing.h5"))
+        self.assertIn("not judged: rank 5 (no trace)", re.sub(r"\s+", " ", page))
+
+
+if __name__ == "__main__":
+    unittest.main()

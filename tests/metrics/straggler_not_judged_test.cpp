@@ -1,0 +1,70 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "metrics/straggler_lag.hpp"
+
+namespace ccl::straggler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// A rank with GPU events in these steps, and steps that lost theirs.
+RankEntry rank(std::int32_t number, std::vector<std::int64_t> steps, std::vector<std::int64_t> lost = {}) {
+  RankEntry entry;
+  entry.rank = RankId(number);
+  entry.iteration = 10;
+  for (const std::int64_t step : steps) {
+    entry.facts.steps.push_back({.number = step, .devices = {{.device = 0, .gpu_start_ns = 1, .gpu_end_ns = 2}}});
+  }
+  for (const std::int64_t step : lost)
+    entry.facts.steps.push_back({.number = step, .devices = {{.device = 0}}, .lost_events = true});
+  return entry;
+}
+
+Ranks ranks_of(std::vector<RankEntry> entries) {
+  Ranks ranks;
+  ranks.entries = std::move(entries);
+  return ranks;
+}
+
+TEST(StragglerNotJudged, NobodyWhereAllHaveTheSameSteps) {
+  const Ranks ranks = ranks_of({rank(0, {4, 5}), rank(1, {4, 5})});
+  EXPECT_EQ(not_judged_text(ranks, true), "");
+  EXPECT_THAT(steps_not_of_all(ranks), IsEmpty());
+}
+
+TEST(StragglerNotJudged, RanksAndStepsAreNamedWithTheReason) {
+  const Ranks ranks = ranks_of({rank(0, {4, 5, 6, 7}), rank(1, {4}, {5, 6, 7}), rank(2, {5, 6, 7}), rank(3, {}, {4, 5, 6, 7})});
+  EXPECT_EQ(not_judged_text(ranks, false),
+            "not judged: rank 1 in steps 5-7 (lost with the damage of the file); rank 2 in step 4 (no GPU events of it in "
+            "the file); rank 3 in any step (lost with the damage of the file)");
+  EXPECT_THAT(steps_not_of_all(ranks), ElementsAre(StepId{10, 4}, StepId{10, 5}, StepId{10, 6}, StepId{10, 7}));
+}
+
+TEST(StragglerNotJudged, RanksOfOneReasonShareAPlaceAndThoseWithoutTraceAreSaidWhereAsked) {
+  Ranks ranks = ranks_of({rank(0, {4, 5}), rank(1, {4}, {5}), rank(3, {4}, {5})});
+  ranks.missing = {2, 4, 5, 6};
+  EXPECT_EQ(not_judged_text(ranks, false), "not judged: ranks 1, 3 in step 5 (lost with the damage of the file)");
+  EXPECT_EQ(not_judged_text(ranks, true),
+            "not judged: ranks 1, 3 in step 5 (lost with the damage of the file); ranks 2, 4-6 (no trace)");
+}
+
+TEST(StragglerNotJudged, StepsCountAsTheRunNumbersThem) {
+  Ranks ranks = ranks_of({rank(0, {4, 5}), rank(1, {14, 15})});
+  ranks.entries[1].step_shift = -10;
+  EXPECT_EQ(not_judged_text(ranks, true), "");
+  ranks.entries[1].takes_part = false;
+  EXPECT_EQ(not_judged_text(ranks, true), "not judged: rank 1 in any step (its steps fit no other rank's)");
+}
+
+TEST(StragglerNotJudged, OfSeveralIterationsEachIsNamed) {
+  Ranks ranks = ranks_of({rank(0, {4, 5}), rank(0, {4, 5}), rank(1, {4}, {5}), rank(1, {4, 5})});
+  ranks.entries[1].iteration = ranks.entries[3].iteration = 20;
+  EXPECT_EQ(not_judged_text(ranks, true),
+            "not judged: rank 1 in step 5 of iteration_10 (lost with the damage of the file)");
+  EXPECT_THAT(steps_not_of_all(ranks), ElementsAre(StepId{10, 5}));
+}
+
+}  // namespace
+}  // namespace ccl::straggler
