@@ -90,11 +90,13 @@ std::span<const Compute> steps_of(const RankBlame& rank, const Evidence& evidenc
   return {first, last};
 }
 
-// Whatever hides the delay shows here: ", steps take 2.26 ms longer since then".
+// Whatever hides the delay shows here: ", steps take 2.26 ms longer since then". The gap before the first step is not on
+// record, so its period is not either; an onset has other steps before it (onset_of).
 std::string longer_text(const RankBlame& rank, const StragglerCall& call, const Evidence& evidence) {
   if (!call.onset) return "";
   std::vector<double> before_ns, since_ns;
-  for (const Compute& row : steps_of(rank, evidence))
+  const std::span<const Compute> steps = steps_of(rank, evidence);
+  for (const Compute& row : steps.subspan(std::min<std::size_t>(1, steps.size())))
     (row.step < *call.onset ? before_ns : since_ns).push_back(static_cast<double>(row.period_ns));
   const double longer_ns = mean(since_ns) - mean(before_ns);
   if (!(longer_ns > 0)) return "";

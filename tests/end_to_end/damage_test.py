@@ -13,6 +13,12 @@ SLOW = 5  # rank, from step 8 on; steps are 4 to 9
 STEPS = range(4, 10)
 
 
+def output_period(output, step):
+    """Of the slow rank as the damaged set says it: behind a step that is not whole the gap is counted from the CPU step."""
+    return next(row["period_ns"] for row in output.table("/metrics/iter_time/rows")
+                if (row["rank"], row["step"]) == (SLOW, step))
+
+
 class DamageTest(unittest.TestCase):
 
     @classmethod
@@ -124,6 +130,11 @@ class DamageTest(unittest.TestCase):
         whole, = [row for row in self.whole["plain"].table("/metrics/straggler_lag/own_blame") if row["straggler"]]
         for column in ("rank", "since_step", "per_step_ns", "cause"):
             self.assertEqual(row[column], whole[column])
+        # Steps 5 to 7 are what comes before: step 6 is not, and of step 4 the gap is not on record.
+        periods = {row["step"]: row["period_ns"] for row in self.whole["plain"].table("/metrics/iter_time/rows")
+                   if row["rank"] == SLOW}
+        longer_ms = ((periods[8] + periods[9]) / 2 - (periods[5] + output_period(output, 7)) / 2) / 1e6
+        self.assertIn(f"steps take {longer_ms:.2f} ms longer since then", self.page(output))
         self.assertIn("confidence high", self.page(output))
 
     def test_a_hole_among_the_launches_costs_the_steps_of_their_kernels(self):
