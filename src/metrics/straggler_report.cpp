@@ -129,7 +129,8 @@ void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
   if (const std::string text = not_judged_text(ranks, none); !text.empty()) add_line(out.page, "", text);
   const bool damaged = std::any_of(ranks.entries.begin(), ranks.entries.end(),
                                    [](const RankEntry& entry) { return entry.facts.lost_steps(); });
-  if (damaged) out.note("not_judged", not_judged_text(ranks, true), "ranks that are not judged, with the steps");
+  constexpr std::size_t title = std::string_view("not judged: ").size();
+  if (damaged) out.note("not_judged", not_judged_text(ranks, true).substr(title), "ranks that are not judged, with the steps");
 }
 
 }  // namespace
@@ -191,8 +192,14 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
                     ", made others wait " + time(rank.blamed_wait_ns) + ", waited " + time(rank.wait_ns));
     if (cause.empty()) continue;
     const auto share = shares.find({rank.replica, rank.rank});
-    if (share == shares.end() || share->second.named) {
+    if (share == shares.end()) {
       lines.push_back("    mostly: " + cause);
+      continue;
+    }
+    if (share->second.named) {  // its cause stands above, of its own delay: one of all of it may name another group
+      lines.push_back("    straggler: " + time(share->second.own_ns) + " of it is its own, " +
+                      percent(share->second.of_period) + " of its steps, for the cause told above; the rest is waiting "
+                      "elsewhere, its place in the pipeline, or the same delay seen again in another group");
       continue;
     }
     // What is said of it must not read as if the delay were its own.

@@ -53,6 +53,7 @@ class StragglersTest(unittest.TestCase):
         row = self.named(output)[rank]
         self.assertEqual((row["cause"], row["since_step"]), ("slow_compute", 7))
         self.assertRegex(output.summary, r"its kernels\s+take\s+1\.(29|30|31)\s+x")
+        self.assertRegex(output.summary, rf"rank {rank}: blame .*\n    straggler: [0-9.]+ ms of it is its own, ")
         longer_ms = float(re.search(r"steps\s+take\s+([0-9.]+)\s+ms\s+longer", output.summary).group(1))
         gain_ns = sum(self.gain_ns(folder.truth, step) for step in (7, 8, 9)) / 3
         self.assertAlmostEqual(longer_ms, gain_ns / 1e6, delta=0.2 + 0.05 * gain_ns / 1e6)
