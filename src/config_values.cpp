@@ -41,7 +41,7 @@ double seconds_of(std::string_view text) {
 }  // namespace
 
 FatalError bad_request(const std::string& problem, const std::string& why, const std::string& suggestion) {
-  return {ExitCode::bad_request, problem + " (" + why + ")" + (suggestion.empty() ? "" : " " + suggestion)};
+  return {ExitCode::bad_request, problem + " (" + why + ")" + (suggestion.empty() ? "" : ". " + suggestion)};
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known, const std::string& fallback) {

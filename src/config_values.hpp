@@ -10,7 +10,7 @@
 
 namespace ccl {
 
-/// "problem (why) suggestion" as a FatalError of exit code 2.
+/// "problem (why). Suggestion" as a FatalError of exit code 2.
 FatalError bad_request(const std::string& problem, const std::string& why, const std::string& suggestion = "");
 
 /// "Did you mean 'x'?" for a mistyped word, else the fallback.

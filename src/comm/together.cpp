@@ -15,7 +15,7 @@ void together(const Comm& comm, const std::function<void()>& step) {
     message = error.what();
   } catch (const std::bad_alloc&) {
     code = ExitCode::runtime_failure;
-    message = "out of memory (worker " + std::to_string(comm.worker()) + ") Use more workers or more nodes.";
+    message = "out of memory (worker " + std::to_string(comm.worker()) + "). Use more workers or more nodes.";
   }
   const std::int64_t me = code == ExitCode::done ? comm.num_workers() : comm.worker();
   const std::int64_t first = comm.min(me);

@@ -102,7 +102,7 @@ void check_hardware_settings(const std::string& yaml) {
       std::map<std::string, Peak> ignored;
       const auto name = entry.first.as<std::string>();
       if (!entry.second.IsMap())
-        throw FatalError(ExitCode::bad_request, "hardware settings of " + name + " (no map of keys) See configs/README.md.");
+        throw FatalError(ExitCode::bad_request, "hardware settings of " + name + " (no map of keys). See configs/README.md.");
       take_peaks(entry.second, name, ignored);
     }
 }

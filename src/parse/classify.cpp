@@ -14,7 +14,7 @@ namespace ccl {
 namespace {
 
 [[noreturn]] void refuse(const std::string& where, const std::string& why) {
-  throw FatalError(ExitCode::bad_request, "settings 'kernels." + where + "' cannot be used (" + why + ") See configs/kernels.yaml.");
+  throw FatalError(ExitCode::bad_request, "settings 'kernels." + where + "' cannot be used (" + why + "). See configs/kernels.yaml.");
 }
 
 /// One key of a map of rules and its patterns.

@@ -18,7 +18,7 @@ std::string name_to_match(std::string_view name) { return lower_case(name.substr
 
 NamePattern::NamePattern(const std::string& pattern) {
   const auto refuse = [&](const std::string& why) {
-    throw FatalError(ExitCode::bad_request, "name pattern '" + pattern + "' cannot be used (" + why + ") See configs/kernels.yaml.");
+    throw FatalError(ExitCode::bad_request, "name pattern '" + pattern + "' cannot be used (" + why + "). See configs/kernels.yaml.");
   };
   if (pattern.size() > 2 && pattern.front() == '/' && pattern.back() == '/') {
     try {

@@ -23,7 +23,7 @@ constexpr std::string_view role_names[slice_role_count] = {
 
 [[noreturn]] void refuse(const std::string& where, const std::string& why) {
   throw FatalError(ExitCode::bad_request,
-                   "settings '" + where + "' cannot be used (" + why + ") See configs/megatron.yaml.");
+                   "settings '" + where + "' cannot be used (" + why + "). See configs/megatron.yaml.");
 }
 
 SliceRole role_of(const std::string& name) {

@@ -52,12 +52,12 @@ OutputFile::OutputFile(const std::string& target) : target_(target), temporary_(
   struct stat found {};
   if (target.empty() || (stat(target.c_str(), &found) == 0 && !S_ISREG(found.st_mode)))
     throw FatalError(ExitCode::bad_request,
-                     "cannot write '" + target + "' (not a regular file) Choose another place with -o.");
+                     "cannot write '" + target + "' (not a regular file). Choose another place with -o.");
   const Handle access = hdf5::access();
   file_ = H5Fcreate(temporary_path().c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access);
   if (file_ < 0)
     throw FatalError(ExitCode::bad_request,
-                     "cannot write '" + target + "' (" + hdf5::reason() + ") Choose another place with -o.");
+                     "cannot write '" + target + "' (" + hdf5::reason() + "). Choose another place with -o.");
 }
 
 OutputFile::~OutputFile() {

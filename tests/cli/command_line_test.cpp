@@ -65,13 +65,13 @@ TEST(CommandLine, MetricNamesAreCanonicalAndOnlyOnce) {
 }
 
 TEST(CommandLine, EveryMistakeIsOneLineWithASuggestion) {
-  EXPECT_EQ(refusal({"d", "--metrc", "x"}), "option --metrc (no such option) Did you mean '--metric'?");
+  EXPECT_EQ(refusal({"d", "--metrc", "x"}), "option --metrc (no such option). Did you mean '--metric'?");
   EXPECT_EQ(refusal({"d", "--strict=maybe"}), "option --strict (takes no value)");
-  EXPECT_EQ(refusal({"d", "-z"}), "option -z (no such option) See --help.");
+  EXPECT_EQ(refusal({"d", "-z"}), "option -z (no such option). See --help.");
   EXPECT_EQ(refusal({"d", "--run"}), "option --run (needs a value: NAME)");
-  EXPECT_EQ(refusal({}), "no trace folder (nothing to analyse) Write ccl-analyze DIR, or see --help.");
-  EXPECT_EQ(refusal({"d", "--metric", ""}), "--metric (names no metric) See --list-metrics.");
-  EXPECT_EQ(refusal({"d", "--metric", ","}), "--metric (names no metric) See --list-metrics.");
+  EXPECT_EQ(refusal({}), "no trace folder (nothing to analyse). Write ccl-analyze DIR, or see --help.");
+  EXPECT_EQ(refusal({"d", "--metric", ""}), "--metric (names no metric). See --list-metrics.");
+  EXPECT_EQ(refusal({"d", "--metric", ","}), "--metric (names no metric). See --list-metrics.");
   EXPECT_EQ(refusal({"d", "--step", "x"}), "--step 'x' (not a whole number)");
   EXPECT_THAT(refusal({"d", "--timeline-bins", "0"}), HasSubstr("must be from 1"));
   EXPECT_THAT(refusal({"d", "--rank-from", "nme"}), HasSubstr("Did you mean 'name'?"));

@@ -43,7 +43,7 @@ TEST(ConfigValues, TimesHaveUnitsOrColons) {
 TEST(ConfigValues, MistypedChoiceGetsASuggestion) {
   EXPECT_EQ(to_choice("--rank-from", "name", {"content", "name"}), "name");
   EXPECT_EQ(refusal([] { to_choice("--rank-from", "nam", {"content", "name"}); }),
-            "--rank-from 'nam' (must be one of content, name) Did you mean 'name'?");
+            "--rank-from 'nam' (must be one of content, name). Did you mean 'name'?");
   EXPECT_EQ(refusal([] { to_choice("--rank-from", "zzzzzzzzzz", {"content", "name"}); }),
             "--rank-from 'zzzzzzzzzz' (must be one of content, name)");
 }

@@ -33,7 +33,7 @@ ln "$trace" hard.json.gz
 ln -s "$trace" soft.json.gz
 ln -s old.h5 soft.h5
 
-refused "among the input and is no result of ccl-analyze) Give another name." "$analyze" "$traces" -o "$trace"
+refused "among the input and is no result of ccl-analyze). Give another name." "$analyze" "$traces" -o "$trace"
 refused "among the input" "$analyze" "$traces" --timeline-json "$trace"
 refused "the same file as the input $trace)" "$analyze" "$trace" -o "$trace"
 refused "the same file as the input hard.json.gz)" "$analyze" hard.json.gz -o "$trace"
@@ -46,7 +46,7 @@ for option in --card --config --megatron-args; do
 done
 refused "the same file as output new.h5)" "$analyze" "$traces" -o new.h5 --timeline-json "set/../new.h5"
 refused "the same file as output new)" "$analyze" "$traces" -o new --report-dir new/
-refused "output notes.txt (exists and is no result of ccl-analyze) Give another name, or remove it." \
+refused "output notes.txt (exists and is no result of ccl-analyze). Give another name, or remove it." \
   "$analyze" "$traces" -o notes.txt
 refused "exists and is no result of ccl-analyze" "$analyze" "$traces" -o comparison.h5
 refused "exists and is no timeline of ccl-analyze" "$analyze" "$traces" -o new.h5 --timeline-json mine.json
