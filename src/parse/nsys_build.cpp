@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "parse/finish.hpp"
 #include "parse/nsys_steps.hpp"
@@ -79,12 +80,36 @@ std::uint32_t NsysBuild::thread(Process& process, std::uint64_t global_tid) {
   return found->second;
 }
 
+// Where it is not known beforehand (JSON) the first rows decide: those without a process before one that has it are
+// damaged; where none of many has it, all of the file is one.
+bool NsysBuild::decide_on_processes(const NsysGpuRow& row) {
+  constexpr std::size_t many = 64;
+  if (row.process != 0) {
+    process_column_ = true;
+    if (!nameless_.empty())
+      problems_.add({.code = Code::event_damaged, .file = file_.shown, .count = static_cast<std::int64_t>(nameless_.size()),
+                     .detail = "rows of GPU work that name no process"});
+    lost(static_cast<std::int64_t>(nameless_.size()));
+    nameless_.clear();
+    return true;
+  }
+  nameless_.push_back(row);
+  if (nameless_.size() >= many) take_nameless();
+  return false;
+}
+
+void NsysBuild::take_nameless() {
+  if (nameless_.empty()) return;
+  processless_ = true;
+  for (const NsysGpuRow& row : std::exchange(nameless_, {})) gpu(row);
+}
+
 void NsysBuild::gpu(const NsysGpuRow& row) {
   if (row.end_ns < row.start_ns) {
     problems_.add({.code = Code::negative_duration, .file = file_.shown});
     return;
   }
-  if (row.process == 0 && !process_column_) processless_ = true;
+  if (!process_column_ && !processless_ && !decide_on_processes(row)) return;
   RankTrace& trace = process(processless_ ? 0 : row.process).trace;
   if (row.bytes >= 0 && options_.wants.memory_sizes)
     trace.memory_operations.push_back({static_cast<std::uint32_t>(trace.events.size()), row.bytes});
@@ -288,6 +313,7 @@ void NsysBuild::repeat_backward(Process& process) {
 }
 
 void NsysBuild::build(const TraceSink& sink) {
+  take_nameless();
   for (const auto& [key, device] : others_) process(key).lowest_device = device;
   name_mpi_ranks();
   std::vector<Process*> ordered, own;

@@ -158,6 +158,9 @@ class NsysBuild {
   void resolve_names(Process& process);
   static void sum_memory(RankTrace& trace);
   void join_launches(Process& process);
+  /// False: the row is kept until it is known whether rows name their processes.
+  bool decide_on_processes(const NsysGpuRow& row);
+  void take_nameless();
   void read_ranges(Process& process);
   void add_collectives(Process& process);
   void mark_autograd_threads(Process& process);
@@ -211,6 +214,7 @@ class NsysBuild {
   std::map<std::string, std::int64_t> environment_;
   std::int64_t lost_rows_ = 0;
   bool cut_ = false;
+  std::vector<NsysGpuRow> nameless_;
   bool processless_ = false, process_column_ = false;
   std::map<std::uint64_t, std::int32_t> others_;  // processes with GPU work that other readers have, lowest device
   bool speaks_ = true;                            // for the file as a whole

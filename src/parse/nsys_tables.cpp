@@ -109,7 +109,8 @@ bool place(const TableRow& r, NsysGpuRow& row) {
   row.device = small(r.integer(2));
   row.stream = r.integer(3).value_or(0);
   row.correlation = r.integer(4).value_or(0);
-  row.process = unsigned_of(r.integer(5)) >> 24;
+  const std::int64_t process = r.integer(5).value_or(0);
+  row.process = process == -1 ? 0 : unsigned_of(process) >> 24;  // -1 is written for none, too
   return true;
 }
 

@@ -86,6 +86,39 @@ TEST(NsysJson, NamesMayComeAfterTheirUsersAndIdentifiersUseAllBits) {
   });
 }
 
+TEST(NsysJson, AKernelThatNamesNoProcessCostsItselfAlone) {
+  const auto nameless = [](const std::string& process_column) {
+    return R"({"correlationId":90,"deviceId":1,"end":90,)" + process_column +
+           R"("shortName":5,"start":80,"streamId":7,"table":"CUPTI_ACTIVITY_KIND_KERNEL"})";
+  };
+  const std::string none, zero = R"("globalPid":0,)", minus = R"("globalPid":-1,)";
+  for (const std::string& column : {none, zero, minus})
+    for (const bool first : {true, false}) {
+      Export e;
+      if (first) e.line(nameless(column));
+      e.string(5, "gemm").kernel(5, 41, 100, 150, 250);
+      if (!first) e.line(nameless(column));
+      e.kernel(5, 42, 200, 260, 300);
+      e.read([](RankTrace& trace) {
+        ASSERT_EQ(trace.events.size(), 2U);
+        EXPECT_EQ(trace.events.launch_ns[0], 100);
+        EXPECT_EQ(trace.events.launch_ns[1], 200);
+        EXPECT_EQ(trace.lost_events_count, 1);
+      });
+      EXPECT_EQ(e.problems.count(Code::event_damaged), 1);
+      EXPECT_EQ(e.problems.count(Code::rank_guessed), 0);
+    }
+}
+
+TEST(NsysJson, WhereNoKernelNamesAProcessAllAreOfOne) {
+  Export e;
+  for (int i = 0; i < 70; ++i)
+    e.line(R"({"correlationId":1,"deviceId":1,"end":)" + std::to_string(10 * i + 5) + R"(,"shortName":5,"start":)" +
+           std::to_string(10 * i) + R"(,"streamId":7,"table":"CUPTI_ACTIVITY_KIND_KERNEL"})");
+  e.read([](RankTrace& trace) { EXPECT_EQ(trace.events.size(), 70U); });
+  EXPECT_EQ(e.problems.count(Code::event_damaged), 0);
+}
+
 TEST(NsysJson, DeviceMemoryIsWhatHasBeenTakenSoFar) {
   Export e;
   e.string(5, "gemm").kernel(5, 41, 100, 150, 250);
