@@ -32,7 +32,10 @@ std::map<Dump, Numbers> steps_of_any(const Ranks& ranks) {
   std::map<Dump, std::set<std::int64_t>> found;
   for (const RankEntry& entry : ranks.entries) {
     const Numbers steps = steps_of(entry);
-    found[{entry.iteration, entry.replica}].insert(steps.begin(), steps.end());
+    std::set<std::int64_t>& of_dump = found[{entry.iteration, entry.replica}];
+    of_dump.insert(steps.begin(), steps.end());
+    for (const Step& step : entry.facts.steps)  // all may have lost it
+      if (entry.takes_part && step.lost_events) of_dump.insert(step.number + entry.step_shift);
   }
   std::map<Dump, Numbers> all;
   for (const auto& [dump, steps] : found) all[dump] = Numbers(steps.begin(), steps.end());

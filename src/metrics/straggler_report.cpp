@@ -129,8 +129,9 @@ void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
   if (const std::string text = not_judged_text(ranks, none); !text.empty()) add_line(out.page, "", text);
   const bool damaged = std::any_of(ranks.entries.begin(), ranks.entries.end(),
                                    [](const RankEntry& entry) { return entry.facts.lost_steps(); });
-  constexpr std::size_t title = std::string_view("not judged: ").size();
-  if (damaged) out.note("not_judged", not_judged_text(ranks, true).substr(title), "ranks that are not judged, with the steps");
+  constexpr std::string_view title = "not judged: ";
+  if (const std::string text = not_judged_text(ranks, true); damaged && text.starts_with(title))
+    out.note("not_judged", text.substr(title.size()), "ranks that are not judged, with the steps");
 }
 
 }  // namespace

@@ -50,6 +50,13 @@ TEST(StragglerNotJudged, RanksOfOneReasonShareAPlaceAndThoseWithoutTraceAreSaidW
             "not judged: ranks 1, 3 in step 5 (lost with the damage of the file); ranks 2, 4-6 (no trace)");
 }
 
+TEST(StragglerNotJudged, AStepThatAllRanksLostIsNamedToo) {
+  EXPECT_EQ(not_judged_text(ranks_of({rank(0, {4}, {5})}), true),
+            "not judged: rank 0 in step 5 (lost with the damage of the file)");
+  EXPECT_EQ(not_judged_text(ranks_of({rank(0, {4}, {5}), rank(1, {4}, {5})}), false),
+            "not judged: ranks 0, 1 in step 5 (lost with the damage of the file)");
+}
+
 TEST(StragglerNotJudged, StepsCountAsTheRunNumbersThem) {
   Ranks ranks = ranks_of({rank(0, {4, 5}), rank(1, {14, 15})});
   ranks.entries[1].step_shift = -10;
