@@ -5,11 +5,14 @@
 #include <tuple>
 
 #include "core/interval_passes.hpp"
+#include "core/shares.hpp"
 
 namespace ccl {
 namespace {
 
 constexpr std::size_t few_events = std::size_t{1} << 19;  // 8 MB of lists at most
+
+using Counts = std::array<std::size_t, 3>;
 
 std::size_t place_of(EventKind kind) {
   constexpr std::array<std::uint8_t, 4> places{1, 0, 2, 2};  // looked up: nobody could foretell a branch
@@ -79,8 +82,6 @@ std::vector<std::size_t> device_rows(const RankTrace& trace) {
 
 namespace {
 
-using Counts = std::array<std::size_t, 3>;
-
 // Room for all at once, of which only what is used is touched: lists that double copy themselves to fresh memory.
 void make_room(std::vector<BusyLists>& lists, const std::vector<Counts>& counts) {
   for (std::size_t at = 0; at < lists.size(); ++at)
@@ -100,17 +101,37 @@ BusyTrace::BusyTrace(const RankTrace& trace, std::span<const Processors> lent, b
     : devices_count(trace.devices.size()), trace_(trace), lent_(lent), device_of_lane_(device_rows(trace)), counts_(devices_count),
       rows_(trace.steps.size()), parts_too_(parts_too) {
   const EventTable& events = trace.events;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    ++counts_[device_of_lane_[events.lane[i]]][place_of(events.kind[i])];
-    if (events.step[i] < 0) continue;
-    Rows& rows = rows_[static_cast<std::size_t>(events.step[i])];
-    if (rows.events_count++ == 0) rows.first = i;
-    rows.end = i + 1;
+  const std::vector<Share> shares = shares_of(events.size(), lent);
+  std::vector<std::vector<Counts>> counts(shares.size());
+  std::vector<std::vector<Rows>> rows(shares.size());
+  for_each_share(shares, lent, [&](std::size_t share) {
+    std::vector<Counts> by_device(devices_count);
+    std::vector<Rows> by_step(trace.steps.size());
+    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) {
+      ++by_device[device_of_lane_[events.lane[i]]][place_of(events.kind[i])];
+      if (events.step[i] < 0) continue;
+      Rows& of_step = by_step[static_cast<std::size_t>(events.step[i])];
+      if (of_step.events_count++ == 0) of_step.first = i;
+      of_step.end = i + 1;
+    }
+    counts[share] = std::move(by_device);
+    rows[share] = std::move(by_step);
+  });
+  for (std::size_t share = 0; share < shares.size(); ++share) {
+    for (std::size_t d = 0; d < devices_count; ++d)
+      for (std::size_t which = 0; which < 3; ++which) counts_[d][which] += counts[share][d][which];
+    for (std::size_t s = 0; s < rows_.size(); ++s) {
+      const Rows& more = rows[share][s];
+      if (more.events_count == 0) continue;
+      if (rows_[s].events_count == 0) rows_[s].first = more.first;
+      rows_[s].end = more.end;
+      rows_[s].events_count += more.events_count;
+    }
   }
   // Steps follow each other but for a few events, unless a trace is damaged; then one pass makes all of them.
   std::size_t passed = 0;
-  for (const Rows& rows : rows_) passed += rows.end - rows.first;
-  all_at_once_ = passed > 4 * events.size() || events.size() <= few_events;
+  for (const Rows& of_step : rows_) passed += of_step.end - of_step.first;
+  all_at_once_ = passed > 4 * trace.events.size() || trace.events.size() <= few_events;
 }
 
 const std::vector<BusyLists>& BusyTrace::whole() const {

@@ -1,6 +1,7 @@
 #include "parse/event_order.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <tuple>
 #include <vector>
@@ -10,7 +11,22 @@
 namespace ccl {
 namespace {
 
-using Order = std::vector<std::uint32_t>;
+/// One number for each row, written by the threads that use it: they share what a first touch of its memory costs.
+class Numbers {
+ public:
+  Numbers() = default;
+  explicit Numbers(std::size_t count) : numbers_(std::make_unique_for_overwrite<std::uint32_t[]>(count)), count_(count) {}
+  std::uint32_t& operator[](std::size_t i) { return numbers_[i]; }
+  std::uint32_t operator[](std::size_t i) const { return numbers_[i]; }
+  std::uint32_t* begin() { return numbers_.get(); }
+  std::uint32_t* end() { return numbers_.get() + count_; }
+  bool empty() const { return count_ == 0; }
+
+ private:
+  std::unique_ptr<std::uint32_t[]> numbers_;
+  std::size_t count_ = 0;
+};
+using Order = Numbers;
 
 /// The cells of a row.
 auto row_of(EventTable& events, std::size_t i) {
@@ -83,7 +99,7 @@ void permute(EventTable& events, Order& order, Share share) {
 }
 
 template <class Rows>
-void renumber(Rows& rows, const std::vector<std::uint32_t>& new_row) {
+void renumber(Rows& rows, const Numbers& new_row) {
   const auto less = [](const auto& a, const auto& b) { return a.event < b.event; };
   if (!new_row.empty())
     for (auto& row : rows) row.event = new_row[row.event];
@@ -91,8 +107,9 @@ void renumber(Rows& rows, const std::vector<std::uint32_t>& new_row) {
 }
 
 /// Puts the table in order; the new number of each row.
-std::vector<std::uint32_t> apply(EventTable& events, Order order, std::vector<Share> shares, std::span<const Processors> lent) {
-  std::vector<std::uint32_t> new_row(events.size()), last_rows(shares.size());
+Numbers apply(EventTable& events, Order order, std::vector<Share> shares, std::span<const Processors> lent) {
+  Numbers new_row(events.size());
+  std::vector<std::uint32_t> last_rows(shares.size());
   for_each_share(shares, lent, [&](std::size_t share) {
     std::uint32_t last_row = 0;  // in the list once: what threads write side by side goes to and fro between them
     for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) {
@@ -117,11 +134,13 @@ void sort_events(RankTrace& trace, std::span<const Processors> lent) {
   bool sorted = true;
   for (std::size_t i = 1; i < events.size() && sorted; ++i)
     sorted = events.start_ns[i - 1] < events.start_ns[i] || key(i - 1) < key(i);
-  std::vector<std::uint32_t> new_row;
+  Numbers new_row;
   if (!sorted) {
     const std::vector<Share> shares = shares_of(events.size(), lent);
     Order order(events.size());
-    std::iota(order.begin(), order.end(), 0U);
+    for_each_share(shares, lent, [&](std::size_t i) {
+      std::iota(order.begin() + shares[i].begin, order.begin() + shares[i].end, static_cast<std::uint32_t>(shares[i].begin));
+    });
     if (!insertion_sort(order, shares, lent, less)) std::sort(order.begin(), order.end(), less);
     new_row = apply(events, std::move(order), shares, lent);
   }

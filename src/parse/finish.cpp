@@ -194,11 +194,9 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
                         list_devices(trace);
                         fill_windows(trace);
                       },
-                      [&] {
-                        trace.fingerprint = fingerprint(trace);
-                        overlaps_count = count_overlaps(trace);
-                        dominating = dominating_event(trace);
-                      }});
+                      [&] { trace.fingerprint = fingerprint(trace); },
+                      [&] { overlaps_count = count_overlaps(trace); },
+                      [&] { dominating = dominating_event(trace); }});
   if (trace.events.start_ns.empty()) return;
   warn(Code::overlap_on_stream, overlaps_count);
   warn(Code::no_step_markers, markers ? 0 : 1);

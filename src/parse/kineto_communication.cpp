@@ -163,13 +163,20 @@ CommunicationRows::Said CommunicationRows::said_by(std::string_view raw_name) {
 }
 
 void CommunicationRows::take_records(RankTrace& trace) {
-  std::stable_sort(records_.begin(), records_.end(),
-                   [](const Record& a, const Record& b) { return a.external_id < b.external_id; });
+  const auto less = [](const Record& a, const Record& b) { return a.external_id < b.external_id; };
+  if (!std::is_sorted(records_.begin(), records_.end(), less)) std::stable_sort(records_.begin(), records_.end(), less);
+  const auto find = [&](const Record* from, std::int64_t id) {
+    return std::lower_bound(from, static_cast<const Record*>(records_.end()), id,
+                            [](const Record& r, std::int64_t wanted) { return r.external_id < wanted; });
+  };
   constexpr std::uint32_t none = UINT32_MAX;
   std::vector<std::uint32_t> taken(record_groups_.size(), none);
+  const Record* record = records_.begin();
   for (const Bare& bare : bare_) {
-    const Record* const record = std::lower_bound(records_.begin(), records_.end(), bare.external_id,
-                                         [](const Record& r, std::int64_t id) { return r.external_id < id; });
+    // Nearly always behind the one before; of records with the same id the first counts.
+    const bool is_next = record != records_.end() && record->external_id < bare.external_id && record + 1 != records_.end() &&
+                         (record + 1)->external_id == bare.external_id;
+    record = is_next ? record + 1 : find(records_.begin(), bare.external_id);
     if (record == records_.end() || record->external_id != bare.external_id) continue;
     Collective& row = trace.collectives[bare.collective];
     const Collective before = row;
@@ -199,9 +206,12 @@ const CommunicationRows::Annotation* CommunicationRows::innermost(std::uint32_t 
 }
 
 void CommunicationRows::sort_annotations() {
-  std::sort(annotations_.begin(), annotations_.end(), [](const Annotation& a, const Annotation& b) {
+  const auto less = [](const Annotation& a, const Annotation& b) {
     return std::tuple(a.thread, a.start_ns, -a.end_ns) < std::tuple(b.thread, b.start_ns, -b.end_ns);
-  });
+  };
+  const auto not_less = [&](const Annotation& a, const Annotation& b) { return !less(a, b); };
+  if (std::adjacent_find(annotations_.begin(), annotations_.end(), not_less) != annotations_.end())
+    std::sort(annotations_.begin(), annotations_.end(), less);
   for (std::size_t i = 1; i < annotations_.size(); ++i)
     if (annotations_[i].thread == annotations_[i - 1].thread)
       annotations_[i].reach_ns = std::max(annotations_[i].reach_ns, annotations_[i - 1].reach_ns);
