@@ -165,8 +165,8 @@ void read_hardware(const CardTree& card, Workload& w) {
       card.find({"workload.hardware.network_topo.bandwidth_gbps", "network_topology_bandwidth_latency.bandwidth_gbps"});
   if (!pair.IsSequence() || pair.size() != 2) return;  // one entry does not tell which link it means
   const auto bytes_per_s = [&](std::size_t i) -> std::optional<double> {
-    const std::optional<double> gbit = pair[i].IsScalar() ? parse_number(pair[i].Scalar()) : std::nullopt;
-    return gbit && *gbit > 0 ? std::optional(*gbit * 1e9 / 8) : std::nullopt;
+    const double gbit = pair[i].IsScalar() ? parse_number(pair[i].Scalar()).value_or(0) : 0;
+    return gbit > 0 ? std::optional(gbit * 1e9 / 8) : std::nullopt;
   };
   set_value(w.scale_out_bytes_per_s, bytes_per_s(0), source);
   set_value(w.scale_up_bytes_per_s, bytes_per_s(1), source);

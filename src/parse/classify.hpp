@@ -1,5 +1,5 @@
 // Names -> kinds, from the patterns of configs/kernels.yaml (embedded; --settings lays a file over it).
-// Asked once per distinct name of a trace; the answer is kept beside the name.
+// Answers depend on the name alone and are kept over the traces of a worker (name_answers.hpp).
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 // What CPU slices around a launch say of a kernel, from configs/megatron.yaml and configs/torchtitan.yaml: roles of
-// slices, and numbers in the names of micro-batches. Asked once per distinct name of a trace.
+// slices, and numbers in the names of micro-batches. Answers are kept over the traces of a worker (name_answers.hpp).
 #pragma once
 #include <cstdint>
 #include <memory>
