@@ -102,8 +102,11 @@ Comparability comparability(const StoredRun& first, const StoredRun& second) {
                      first.root_integer("world_size") == second.root_integer("world_size");
   if (!found.same_ranks) found.notes.push_back("ranks and groups are not compared: they mean something else");
   compare_bytes(first, second, found);
-  if (const std::string text = lacking_ranks(first); !text.empty()) found.lacking.push_back("first: " + text);
-  if (const std::string text = lacking_ranks(second); !text.empty()) found.lacking.push_back("second: " + text);
+  for (const auto& [which, run] : {std::pair("first: ", &first), {"second: ", &second}}) {
+    const std::string ranks = lacking_ranks(*run), steps = run->headline_text("straggler_lag", "not_judged");
+    if (!ranks.empty()) found.lacking.push_back(which + ranks);
+    if (!steps.empty()) found.lacking.push_back(which + ("without GPU numbers: " + steps));
+  }
   return found;
 }
 

@@ -210,6 +210,13 @@ double StoredRun::headline(const std::string& metric, const std::string& name) c
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+std::string StoredRun::headline_text(const std::string& metric, const std::string& name) const {
+  if (!file_.exists("/metrics/" + metric)) return "";
+  std::map<std::string, AttributeValue> attributes = by_name(file_.attributes("/metrics/" + metric));
+  const auto* text = std::get_if<std::string>(&attributes[name]);
+  return text == nullptr ? "" : *text;
+}
+
 bool StoredRun::has_table(const std::string& path) const { return file_.exists(path) && file_.layout(path).is_table(); }
 
 std::vector<std::string> StoredRun::group_names() const {

@@ -55,6 +55,8 @@ class StoredRun {
   std::string status(const std::string& metric, std::string& reason) const;
   /// NaN if the metric has no such numeric attribute.
   double headline(const std::string& metric, const std::string& name) const;
+  /// A headline that is text; "" if there is none.
+  std::string headline_text(const std::string& metric, const std::string& name) const;
   bool has_table(const std::string& path) const;
   StoredTable table(const std::string& path) const { return StoredTable(file_, path); }
   /// Text of each row of /process_groups that names a group alike in any run: "mesh_tp tp of 2: 0 1".

@@ -7,7 +7,7 @@ import re
 import shutil
 import unittest
 
-from planted import Folder, analyze, content_hash, Output
+from planted import Folder, Output, analyze, content_hash, run
 
 SLOW = 5  # rank, from step 8 on; steps are 4 to 9
 STEPS = range(4, 10)
@@ -111,6 +111,9 @@ class DamageTest(unittest.TestCase):
         self.assert_whole_steps_unchanged("gzip", output, {8, 9})
         self.assertIn("no rank stands out", self.page(output))
         self.assertIn("not judged: rank 5 in steps 8, 9 (lost with the damage of the file)", self.page(output))
+        compared = run([os.environ["CCL_COMPARE"], self.whole["gzip"].path, output.path]).stdout
+        self.assertIn("second: without GPU numbers: rank 5 in steps 8, 9", re.sub(r"\s+", " ", compared))
+        self.assertNotIn("first: without", compared)
 
     def test_a_file_without_its_second_half_or_unreadable_from_the_middle_on_is_named(self):
         for damage in (lambda content: content[:len(content) // 2],
