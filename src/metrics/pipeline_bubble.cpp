@@ -130,7 +130,7 @@ struct PipelineBubble {
     if (missing > 0) {
       out.status = Status::partial;
       out.reason = "stages are missing: the window may be too short";
-      line += ", " + std::to_string(missing) + " stages missing";
+      line += ", " + counted(static_cast<std::size_t>(missing), "stage") + " missing";
     }
     add_line(out.page, "bubble", line);
     add_stages(rows, out);

@@ -72,7 +72,7 @@ run 0 gone.h5 base.h5 --fail-if 'iter_time>+50%'
 expect "a missing rank is named" says out '^incomplete +first: missing rank 5; '
 expect "a bound is qualified" says out '^fail-if .*: kept \(incomplete data\)'
 run 0 cut.h5 gone.h5 --output-json
-expect "in JSON too" says out '"incomplete": \["first: damaged rank 3", "second: missing rank 5"\]'
+expect "in JSON too" says out '"incomplete": \["first: damaged rank 3", "first: without GPU numbers: rank 3 in step 9 \(lost with the damage of the file\)", "second: missing rank 5"\]'
 
 run 2 base.h5 other.h5
 expect "another model is refused with the reason" says err '^ccl-compare: .*cannot be compared \(different '
