@@ -129,8 +129,9 @@ void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
   if (const std::string text = not_judged_text(ranks, none); !text.empty()) add_line(out.page, "", text);
   const bool damaged = std::any_of(ranks.entries.begin(), ranks.entries.end(),
                                    [](const RankEntry& entry) { return entry.facts.lost_steps(); });
+  if (!damaged) return;
   constexpr std::string_view title = "not judged: ";
-  if (const std::string text = not_judged_text(ranks, true); damaged && text.starts_with(title))
+  if (const std::string text = not_judged_text(ranks, true); text.starts_with(title))
     out.note("not_judged", text.substr(title.size()), "ranks that are not judged, with the steps");
 }
 

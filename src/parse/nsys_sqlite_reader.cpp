@@ -135,10 +135,11 @@ Reading read_table(const SqliteFile& database, const NsysTable& table, const Sha
   if (lost > 0)
     problems.add({.code = Code::event_damaged, .file = file.shown, .count = lost,
                   .detail = "rows of " + std::string(table.name) + " without usable numbers"});
-  if (rows.damaged()) build.cut();
-  if (rows.damaged())
+  if (rows.damaged()) {
+    build.cut();
     problems.add({.code = Code::file_cut, .file = file.shown,
                   .detail = "table " + std::string(table.name) + ": " + rows.error()});
+  }
   build.lost(lost + (rows.damaged() ? 1 : 0));
   return rows.damaged() ? Reading::damaged : Reading::whole;
 }
