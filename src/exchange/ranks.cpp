@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/number_list.hpp"
 #include "core/sort_runs.hpp"
 #include "exchange/rank_rules.hpp"
 
@@ -117,16 +118,7 @@ LinkClass Ranks::link_class(std::int32_t iteration, std::int32_t replica, std::s
 }
 
 std::string ranges_text(const std::vector<std::int32_t>& numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += std::to_string(numbers[i]);
-    if (last > i) text.append(1, '-').append(std::to_string(numbers[last]));
-    i = last + 1;
-  }
-  return text;
+  return number_list({numbers.begin(), numbers.end()}, SIZE_MAX, 2);
 }
 
 Ranks resolve_ranks(std::vector<RankFacts> facts, const Input& input, const Config& config, Problems& problems) {

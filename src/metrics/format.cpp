@@ -114,22 +114,4 @@ void CappedLines::add_to(std::vector<std::string>& lines) const {
   if (left_out_ > 0) lines.push_back("  and " + std::to_string(left_out_) + " more in the HDF5 file");
 }
 
-std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most) {
-  std::vector<std::int32_t> sorted = ranks;
-  std::sort(sorted.begin(), sorted.end());
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  std::string out;
-  std::size_t ranges = 0;
-  for (std::size_t i = 0; i < sorted.size();) {
-    std::size_t last = i;
-    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
-    if (ranges == most) return out + " and " + std::to_string(sorted.size() - i) + " more";
-    if (ranges++ > 0) out += ", ";
-    out += std::to_string(sorted[i]);
-    if (last > i) out += (last == i + 1 ? ", " : "-") + std::to_string(sorted[last]);
-    i = last + 1;
-  }
-  return out;
-}
-
 }  // namespace ccl

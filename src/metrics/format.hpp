@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/number_list.hpp"
 #include "core/result_table.hpp"
 #include "exchange/groups.hpp"
 
@@ -17,8 +18,6 @@ std::string gigabytes(double bytes);  // "1.23 GB" (1e9), MB, kB, B below
 std::string gigabytes_per_s(double bytes_per_s);
 std::string counted(std::size_t count, const std::string& thing);  // "1 step", "3 steps"
 std::string step_name(StepId step);                                // "step 9 (iteration_10)", "step 9"
-/// "0–3, 7 and 12 more": ranks in a line; ranges folded, at most `most` ranges shown.
-std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most = 6);
 
 /// A name in a line: what is longer than `most` bytes is cut and ends in "…".
 std::string short_name(std::string_view name, std::size_t most = 60);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/number_list.hpp"
 #include "parse/step_finder.hpp"
 
 namespace ccl {
@@ -70,18 +71,10 @@ void mark_behind_cut(const RankTrace& trace, Lost& lost) {
 
 /// "step 8", "steps 8-9, 12".
 std::string numbers_text(const RankTrace& trace, const Lost& lost) {
-  std::string text;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < lost.size(); ++i) {
-    if (!lost[i]) continue;
-    std::size_t last = i;
-    while (last + 1 < lost.size() && lost[last + 1] && trace.steps[last + 1].number == trace.steps[last].number + 1) ++last;
-    text += (text.empty() ? "" : ", ") + std::to_string(trace.steps[i].number);
-    if (last > i) text += "-" + std::to_string(trace.steps[last].number);
-    count += last - i + 1;
-    i = last;
-  }
-  return (count == 1 ? "step " : "steps ") + text;
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < lost.size(); ++i)
+    if (lost[i]) numbers.push_back(trace.steps[i].number);
+  return (numbers.size() == 1 ? "step " : "steps ") + number_list(numbers, SIZE_MAX, 2);
 }
 
 }  // namespace

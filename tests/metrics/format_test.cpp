@@ -33,11 +33,6 @@ TEST(Format, BytesAreDecimal) {
   EXPECT_EQ(gigabytes(750), "750 B");
 }
 
-TEST(Format, RanksAreFoldedIntoRanges) {
-  EXPECT_EQ(rank_list({3, 0, 1, 2, 9, 7, 6}), "0-3, 6, 7, 9");
-  EXPECT_EQ(rank_list({0, 2, 4, 6, 8, 10}, 3), "0, 2, 4 and 3 more");
-}
-
 TEST(Format, NamesOfStepsAndRanks) {
   EXPECT_EQ(step_name({10, 9}), "step 9 (iteration_10)");
   EXPECT_EQ(step_name({-1, 9}), "step 9");
