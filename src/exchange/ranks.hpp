@@ -35,6 +35,10 @@ struct RankFacts {
   std::vector<std::int32_t> devices;
   std::vector<Step> steps;
 
+  /// What is counted per step of a rank is counted over these, and divided by their number.
+  std::int64_t whole_steps_count() const {
+    return std::count_if(steps.begin(), steps.end(), [](const Step& step) { return !step.lost_events; });
+  }
   bool lost_steps() const {
     return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.lost_events; });
   }

@@ -8,6 +8,7 @@
 #include "core/statistics.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
+#include "metrics/no_steps.hpp"
 
 namespace ccl {
 namespace {
@@ -104,7 +105,8 @@ struct CollCallNum {
   static void closing(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
     const RankEntry& entry = rank.entry;
     std::map<std::int64_t, std::int64_t> calls_of_step;
-    for (const Step& step : entry.facts.steps) calls_of_step[step.number + entry.step_shift] = 0;
+    for (const Step& step : entry.facts.steps)
+      if (!step.lost_events) calls_of_step[step.number + entry.step_shift] = 0;
     Whole whole{.iteration = entry.iteration, .rank = entry.rank, .replica = entry.replica};
     std::map<std::tuple<GroupId, CollectiveOp, std::int64_t>, std::int64_t> parts;  // by group, operation and step
     RecentlyFound step_calls(calls_of_step);
@@ -154,7 +156,7 @@ struct CollCallNum {
       calls_of_0 += row.rank == RankId(0) ? row.calls_count : 0;
       steps_of_0 += row.rank == RankId(0) ? 1 : 0;
     }
-    if (steps == 0) return out.absent("no trace has a step");
+    if (steps == 0) return out.absent(no_steps_text(context.ranks));
     if (all_calls == 0) return out.not_applicable("no communication kernels");
     const double mean_rank = ratio(static_cast<double>(calls), static_cast<double>(steps));
     const double of_0 = ratio(static_cast<double>(calls_of_0), static_cast<double>(steps_of_0));

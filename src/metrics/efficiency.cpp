@@ -178,6 +178,7 @@ struct Efficiency {
     for (const RankSegments& segments : rank.segments) {
       const CorrectedList compute(segments.compute, rank.entry.host_index, context.clock);
       for (const Step& step : rank.entry.facts.steps) {
+        if (step.lost_events) continue;  // what is left of its compute would pass for all of it
         const std::int64_t number = step.number + rank.entry.step_shift;
         const Interval run = run_window(out.of<Row>(), rank.entry, number, context);
         if (run.length_ns() <= 0) continue;

@@ -60,7 +60,7 @@ std::vector<RankBlame> blame_by_rank(const Tables& tables, const Ranks& ranks) {
     const auto at = found.find({entry.replica, entry.rank});
     if (at == found.end()) continue;
     at->second.periods_ns += summed_periods_ns(entry.facts);
-    at->second.steps_count += static_cast<std::int64_t>(entry.facts.steps.size());
+    at->second.steps_count += entry.facts.whole_steps_count();
   }
   std::vector<RankBlame> out;
   for (auto& [key, rank] : found) out.push_back(std::move(rank));

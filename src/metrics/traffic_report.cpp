@@ -2,6 +2,7 @@
 #include <map>
 
 #include "core/statistics.hpp"
+#include "metrics/no_steps.hpp"
 #include "metrics/traffic_distribution.hpp"
 
 namespace ccl::traffic {
@@ -58,7 +59,7 @@ std::string shares(const std::map<Dimension, Volume>& dimensions, std::int64_t V
 
 void write_traffic_report(const Tables& tables, const ReportContext& context, Report& out) {
   const auto& rows = tables.of<Row>();
-  if (rows.empty()) return out.absent("no trace has a step");
+  if (rows.empty()) return out.absent(no_steps_text(context.ranks));
   std::map<Dimension, Volume> dimensions;
   Volume all;
   for (const Total& row : tables.of<Total>()) {

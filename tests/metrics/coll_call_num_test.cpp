@@ -58,6 +58,33 @@ TEST(CollCallNum, PartsTellOperationDimensionAndGroup) {
       << page_of(result);
 }
 
+TEST(CollCallNum, AStepThatLostEventsCountsNeitherAboveNorBelow) {
+  SmallRun run;
+  TraceBuilder cut;
+  cut.rank(1).step(1, 0, 1000).step(2, 1000, 2000).group("dp", "mesh_dp", {0, 1}, -1, Dimension::dp);
+  for (int i = 0; i < 3; ++i) cut.collective(CollectiveOp::all_gather, "dp", 64, 100 + 10 * i, 5);
+  cut.collective(CollectiveOp::all_reduce, "dp", 64, 1100, 5);
+  cut.raw().loss = FileLoss::rest;
+  cut.raw().launches_until_ns = 1100;
+  run.add(rank_of_two(0, 3)).add(cut.build());
+  const MetricResult result = run.result("coll_call_num");
+  ASSERT_EQ(table(result, "rows").rows_count, 3) << "not step 2 of rank 1";
+  EXPECT_DOUBLE_EQ(headline(result, "calls_per_step_count"), (3 + 1 + 3) / 3.0);
+  EXPECT_NE(page_of(result).find("0.3 all_reduce, 2 all_gather"), std::string::npos) << page_of(result);
+  EXPECT_DOUBLE_EQ(headline(result, "calls_count"), 5 + 4) << "all that was read";
+}
+
+TEST(CollCallNum, WhereEveryStepLostEventsThatIsTheReason) {
+  SmallRun run;
+  TraceBuilder cut;
+  cut.rank(0).step(1, 0, 1000).group("dp", "mesh_dp", {0, 1}).collective(CollectiveOp::all_reduce, "dp", 64, 100, 5);
+  cut.raw().loss = FileLoss::rest;
+  cut.raw().launches_until_ns = 100;
+  run.add(cut.build());
+  EXPECT_EQ(run.result("coll_call_num").report.reason, "every step lost events with the damage of its file");
+  EXPECT_EQ(run.result("traffic_distribution").report.reason, "every step lost events with the damage of its file");
+}
+
 TEST(CollCallNum, NoCommunicationIsNotApplicable) {
   SmallRun run;
   run.add(TraceBuilder().rank(0).step(0, 0, 10).kernel("gemm", 0, 5).build());

@@ -49,6 +49,21 @@ TEST(Efficiency, WindowsAddUpToTheStep) {
   EXPECT_DOUBLE_EQ(real_at(result, "windows", 0, "parallel_efficiency_ratio"), 0.5) << "rank 1 begins at 100";
 }
 
+TEST(Efficiency, AStepThatLostEventsIsNotOfThatRank) {
+  SmallRun run;
+  run.add(TraceBuilder().rank(0).step(3, 0, 1000).kernel("a", 0, 800).copy("Memcpy", 8, 900, 100).build());
+  TraceBuilder cut;
+  cut.rank(1).step(3, 0, 1000).kernel("a", 100, 300);
+  cut.raw().loss = FileLoss::rest;
+  cut.raw().launches_until_ns = 100;
+  run.add(cut.build());
+  const MetricResult result = run.result("efficiency");
+  ASSERT_EQ(table(result, "rows").rows_count, 1);
+  EXPECT_EQ(integer_at(result, "rows", 0, "gpus_count"), 1);
+  EXPECT_DOUBLE_EQ(headline(result, "load_balance_ratio"), 1) << "of rank 0 alone, not of 300 ns of rank 1";
+  EXPECT_DOUBLE_EQ(headline(result, "parallel_efficiency_ratio"), 0.8);
+}
+
 TEST(Efficiency, UncorrectedClocksAreSaid) {
   SmallRun run = two_ranks();
   run.clock.hosts[1].corrected = false;

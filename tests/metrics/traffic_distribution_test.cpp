@@ -35,6 +35,23 @@ TEST(TrafficDistribution, PayloadAndWireBytesAreByDimension) {
             4000 + 2000 + 1000);
 }
 
+TEST(TrafficDistribution, AStepThatLostEventsCountsNeitherAboveNorBelow) {
+  SmallRun run;
+  for (const std::int32_t rank : {0, 1}) {
+    TraceBuilder builder = base(rank);
+    builder.step(1, 1000, 2000);
+    builder.collective(CollectiveOp::all_gather, "dp", 4000, 0, 30);
+    builder.collective(CollectiveOp::all_gather, "dp", 8000, 1000, 30);
+    if (rank == 1) builder.raw().loss = FileLoss::rest;
+    builder.raw().launches_until_ns = 1000;
+    run.add(builder.build());
+  }
+  const MetricResult result = run.result("traffic_distribution");
+  ASSERT_EQ(table(result, "rows").rows_count, 3) << "not step 1 of rank 1";
+  EXPECT_DOUBLE_EQ(headline(result, "wire_per_rank_step_bytes"), (3000 + 6000 + 3000) / 3.0);
+  EXPECT_DOUBLE_EQ(headline(result, "wire_bytes"), 12000);
+}
+
 TEST(TrafficDistribution, UnknownSizesAreCountedNotZero) {
   SmallRun run;
   run.add(base(0)
