@@ -17,6 +17,7 @@ void RankFacts::pack(ByteWriter& out) const {
   out.value(gpu_events_count);
   out.value(outside_events_count);
   out.value(lost_events_count);
+  out.value(loss);
   out.value(first_ns);
   out.value(last_ns);
   out.value(gpus_in_node);
@@ -55,6 +56,7 @@ RankFacts RankFacts::unpack(ByteReader& in) {
   f.gpu_events_count = in.value<std::int64_t>();
   f.outside_events_count = in.value<std::int64_t>();
   f.lost_events_count = in.value<std::int64_t>();
+  f.loss = in.value<FileLoss>();
   f.first_ns = in.value<std::int64_t>();
   f.last_ns = in.value<std::int64_t>();
   f.gpus_in_node = in.value<std::int32_t>();
@@ -93,6 +95,7 @@ RankFacts facts_of(const RankTrace& trace, std::int32_t local) {
   f.gpu_events_count = static_cast<std::int64_t>(trace.events.size());
   f.outside_events_count = trace.outside_events_count;
   f.lost_events_count = trace.lost_events_count;
+  f.loss = trace.loss;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     if (f.first_ns == absent_ns || trace.events.start_ns[i] < f.first_ns) f.first_ns = trace.events.start_ns[i];
     f.last_ns = std::max(f.last_ns, trace.events.end_ns(i));

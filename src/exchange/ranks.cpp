@@ -1,8 +1,10 @@
 #include "exchange/ranks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "core/number_list.hpp"
@@ -16,7 +18,7 @@ std::tuple<std::int32_t, std::int32_t, RankId> key(const RankEntry& e) { return 
 
 RankStatus status_of(const RankFacts& facts) {
   if (facts.gpu_events_count == 0) return RankStatus::no_gpu_events;
-  return facts.lost_events_count > 0 ? RankStatus::partial : RankStatus::ok;
+  return facts.damaged() ? RankStatus::partial : RankStatus::ok;
 }
 
 /// The host of a rank as a text that is equal exactly for equal hosts; empty if unknown.
@@ -80,6 +82,32 @@ void check_host_map(const Config& config, const Ranks& ranks, Problems& problems
   problem.detail = "--host-map names " + std::string(absent.size() > 1 ? "ranks " : "rank ") + ranges_text(absent) +
                    ", the run has " + std::to_string(ranks.expected) + " ranks";
   problems.add(std::move(problem));
+}
+
+/// Of the warnings of all workers those that say why a file gave no rank.
+Problems why_unread(const Problems& mine, const Comm& comm) {
+  constexpr std::array codes{Code::unreadable_file, Code::json_invalid, Code::empty_file, Code::gzip_cut,
+                             Code::file_cut,        Code::size_limit};
+  Problems told, all;
+  for (const Problem& row : mine.rows())
+    if (std::find(codes.begin(), codes.end(), row.code) != codes.end() && !row.file.empty()) told.add(row);
+  for (const Bytes& of_worker : comm.gather_all(told.pack())) all.unite(Problems::unpack(of_worker));
+  return all;
+}
+
+std::vector<UnreadFile> unread_files(const Problems& why, const std::vector<RankFacts>& facts, const Input& input) {
+  std::set<std::string> others;
+  for (const TraceFile& file : input.files)
+    if (is_companion(file.format)) others.insert(file.shown);
+  for (const RankFacts& f : facts)
+    if (f.file >= 0) others.insert(input.files[static_cast<std::size_t>(f.file)].shown);
+  std::map<std::string, std::string> found;
+  for (const Problem& row : why.rows())
+    if (others.count(row.file) == 0)
+      found.emplace(row.file, row.detail.empty() ? std::string(info(row.code).name) : row.detail);
+  std::vector<UnreadFile> out;
+  for (auto& [file, reason] : found) out.push_back({file, std::move(reason)});
+  return out;
 }
 
 }  // namespace
@@ -153,8 +181,11 @@ Ranks agree_on_ranks(const std::vector<RankFacts>& mine, const Input& input, con
     facts.lost_events_count = 0;
     for (const auto& [worker, count] : lost[facts.file]) facts.lost_events_count += count;
   }
+  std::vector<UnreadFile> unread = unread_files(why_unread(problems, comm), all, input);
   Problems elsewhere;
-  return resolve_ranks(std::move(all), input, config, comm.is_first() ? problems : elsewhere);
+  Ranks ranks = resolve_ranks(std::move(all), input, config, comm.is_first() ? problems : elsewhere);
+  ranks.unread = std::move(unread);
+  return ranks;
 }
 
 }  // namespace ccl

@@ -26,6 +26,7 @@ struct RankFacts {
   RankSource rank_source = RankSource::content;
   std::int64_t world_size = -1;
   std::int64_t events_count = 0, gpu_events_count = 0, outside_events_count = 0, lost_events_count = 0;
+  FileLoss loss = FileLoss::nothing;
   std::int64_t first_ns = absent_ns, last_ns = absent_ns;  // first GPU start, last GPU end, trace clock
   std::int32_t gpus_in_node = 0;
   std::int64_t gpu_memory_bytes = -1;
@@ -35,6 +36,7 @@ struct RankFacts {
   std::vector<std::int32_t> devices;
   std::vector<Step> steps;
 
+  bool damaged() const { return loss != FileLoss::nothing || lost_events_count > 0; }
   /// What is counted per step of a rank is counted over these, and divided by their number.
   std::int64_t whole_steps_count() const {
     return std::count_if(steps.begin(), steps.end(), [](const Step& step) { return !step.lost_events; });
@@ -64,10 +66,16 @@ struct RankEntry {
 /// "host node10"; a host that has no name is said by its ranks: "the host of ranks 4-7", of "?5" "the host of rank 5".
 std::string host_text(const std::string& host);
 
+/// A file that should hold ranks but gave none.
+struct UnreadFile {
+  std::string file, why;                   // path as shown; "database disk image is malformed", else the warning's name
+};
+
 struct Ranks {
   std::vector<RankEntry> entries;
   std::vector<std::string> hosts;          // sorted; a clock domain each
   std::vector<RankFacts> left_out;         // files named in the warnings
+  std::vector<UnreadFile> unread;          // by name; a missing rank may be in one of them
   std::int64_t world_size = -1;
   std::int64_t expected = 0;               // ranks_expected
   std::vector<std::int32_t> missing;       // rank numbers without a trace in any iteration

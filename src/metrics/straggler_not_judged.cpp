@@ -10,7 +10,7 @@
 namespace ccl::straggler {
 namespace {
 
-constexpr std::size_t most_texts = 3;
+constexpr std::size_t most_places = 3, most_ranges = 6;
 
 bool has_gpu_events(const Step& step) {
   return std::any_of(step.devices.begin(), step.devices.end(),
@@ -49,17 +49,68 @@ Numbers lacking_steps(const RankEntry& entry, const Numbers& all) {
   return lacking;
 }
 
-/// " in steps 8-9 (lost with the damage of its file)".
-std::string where_and_why(const RankEntry& entry, const Numbers& lacking, bool all_of_them, bool one_iteration) {
-  std::vector<std::int32_t> numbers;
-  for (const std::int64_t step : lacking) numbers.push_back(static_cast<std::int32_t>(step));
-  std::string text = all_of_them ? " in any step" : (numbers.size() == 1 ? " in step " : " in steps ") + rank_list(numbers);
+/// " in steps 8-9", " in any step".
+std::string where(const RankEntry& entry, const Numbers& lacking, bool all_of_them, bool one_iteration) {
+  std::string text = " in any step";
+  if (!all_of_them) text = (lacking.size() == 1 ? " in step " : " in steps ") + number_list(lacking, most_ranges, 3);
   if (!one_iteration && entry.iteration >= 0) text += " of iteration_" + std::to_string(entry.iteration);
-  const bool damaged = entry.facts.lost_steps() || entry.facts.lost_events_count > 0;
-  return text + (damaged             ? " (lost with the damage of the file)"
-                 : !entry.takes_part ? " (its steps fit no other rank's)"
-                                     : " (no GPU events of " + std::string(lacking.size() == 1 ? "it" : "them") + " in the file)");
+  return text;
 }
+
+/// A file may be damaged before the first of its steps: then none of them is on record as lost.
+std::string why(const RankEntry& entry, const Numbers& lacking) {
+  if (entry.facts.damaged()) return " (lost with the damage of the file)";
+  if (!entry.takes_part) return " (its steps fit no other rank's)";
+  return " (no GPU events of " + std::string(lacking.size() == 1 ? "it" : "them") + " in the file)";
+}
+
+/// " (no trace)"; where files gave none, the ranks may be theirs.
+std::string why_missing(const std::vector<UnreadFile>& unread) {
+  if (unread.empty()) return " (no trace)";
+  std::string text = " (no trace; " + unread.front().file + " could not be read: " + unread.front().why;
+  if (unread.size() > 1) text += "; nor could " + counted(unread.size() - 1, "more file");
+  return text + ")";
+}
+
+/// Ranks of one reason, by where they lack it: both in the order in which they came.
+struct Reason {
+  std::string why;
+  std::vector<std::pair<std::string, std::vector<std::int32_t>>> places;  // where, ranks
+};
+
+class Reasons {
+ public:
+  void add(const std::string& why, const std::string& where, const std::vector<std::int32_t>& ranks) {
+    auto& places = of(why).places;
+    auto at = std::find_if(places.begin(), places.end(), [&](const auto& place) { return place.first == where; });
+    if (at == places.end()) at = places.insert(at, {where, {}});
+    at->second.insert(at->second.end(), ranks.begin(), ranks.end());
+  }
+  std::string text() const {
+    std::string line;
+    std::size_t shown = 0;
+    std::set<std::int32_t> more;
+    for (const Reason& reason : all_) {
+      std::string of_reason;
+      for (const auto& [where, ranks] : reason.places) {
+        if (shown++ < most_places)
+          of_reason += (of_reason.empty() ? "" : ", ") + std::string(ranks.size() == 1 ? "rank " : "ranks ") +
+                       rank_list(ranks) + where;
+        else
+          more.insert(ranks.begin(), ranks.end());
+      }
+      if (!of_reason.empty()) line += (line.empty() ? "" : "; ") + of_reason + reason.why;
+    }
+    return more.empty() ? line : line + "; and " + counted(more.size(), "more rank");
+  }
+
+ private:
+  Reason& of(const std::string& why) {
+    const auto at = std::find_if(all_.begin(), all_.end(), [&](const Reason& reason) { return reason.why == why; });
+    return at != all_.end() ? *at : all_.emplace_back(Reason{why, {}});
+  }
+  std::vector<Reason> all_;
+};
 
 }  // namespace
 
@@ -76,26 +127,16 @@ std::string not_judged_text(const Ranks& ranks, bool with_missing) {
   const auto all = steps_of_any(ranks);
   std::set<std::int32_t> iterations;
   for (const RankEntry& entry : ranks.entries) iterations.insert(entry.iteration);
-  std::map<std::string, std::vector<std::int32_t>> by_text;
-  std::vector<std::string> texts;  // in the order of the ranks
+  Reasons reasons;
   for (const RankEntry& entry : ranks.entries) {
     const Numbers& steps = all.at({entry.iteration, entry.replica});
     const Numbers lacking = lacking_steps(entry, steps);
     if (lacking.empty()) continue;
-    const std::string text = where_and_why(entry, lacking, lacking.size() == steps.size(), iterations.size() == 1);
-    if (by_text[text].empty()) texts.push_back(text);
-    by_text[text].push_back(entry.rank.value);
+    reasons.add(why(entry, lacking), where(entry, lacking, lacking.size() == steps.size(), iterations.size() == 1),
+                {entry.rank.value});
   }
-  if (with_missing && !ranks.missing.empty()) {
-    texts.emplace_back(" (no trace)");
-    by_text[texts.back()] = ranks.missing;
-  }
-  std::string line;
-  for (std::size_t i = 0; i < texts.size() && i < most_texts; ++i) {
-    const std::vector<std::int32_t>& who = by_text[texts[i]];
-    line += (i == 0 ? "not judged: " : "; ") + std::string(who.size() == 1 ? "rank " : "ranks ") + rank_list(who) + texts[i];
-  }
-  return texts.size() > most_texts ? line + "; and more" : line;
+  if (with_missing && !ranks.missing.empty()) reasons.add(why_missing(ranks.unread), "", ranks.missing);
+  return reasons.text();
 }
 
 }  // namespace ccl::straggler

@@ -126,13 +126,14 @@ using Shares = std::map<std::pair<std::int32_t, RankId>, OwnShare>;
 // That no rank stands out says nothing of those that were not looked at.
 void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
   const bool none = std::none_of(shares.begin(), shares.end(), [](const auto& share) { return share.second.named; });
-  if (const std::string text = not_judged_text(ranks, none); !text.empty()) add_line(out.page, "", text);
-  const bool damaged = std::any_of(ranks.entries.begin(), ranks.entries.end(),
-                                   [](const RankEntry& entry) { return entry.facts.lost_steps(); });
+  const bool unread = !ranks.unread.empty();
+  if (const std::string text = not_judged_text(ranks, none || unread); !text.empty())
+    add_line(out.page, "", "not judged: " + text);
+  const bool damaged = unread || std::any_of(ranks.entries.begin(), ranks.entries.end(),
+                                             [](const RankEntry& entry) { return entry.facts.damaged(); });
   if (!damaged) return;
-  constexpr std::string_view title = "not judged: ";
-  if (const std::string text = not_judged_text(ranks, true); text.starts_with(title))
-    out.note("not_judged", text.substr(title.size()), "ranks that are not judged, with the steps");
+  if (const std::string text = not_judged_text(ranks, true); !text.empty())
+    out.note("not_judged", text, "ranks that are not judged, with the steps");
 }
 
 }  // namespace

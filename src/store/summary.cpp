@@ -79,27 +79,44 @@ std::string joined(const std::vector<std::string>& texts, std::size_t most = 3) 
   return texts.size() > most ? out + " and " + std::to_string(texts.size() - most) + " more" : out;
 }
 
-/// Ranks whose traces all lack events of a GPU: nothing is known of them but what their CPU did.
-std::vector<std::int32_t> ranks_without_gpu_events(const Ranks& ranks) {
-  std::map<std::int32_t, bool> found;  // rank, whether there are none
+/// Ranks of which no step can be told: their traces have no events of a GPU, or damage took some of each step.
+struct Untold {
+  std::vector<std::int32_t> no_gpu, damaged;
+};
+
+Untold untold_ranks(const Ranks& ranks) {
+  const auto has_step = [](const RankEntry& entry) {
+    for (const Step& step : entry.facts.steps)
+      for (const DeviceWindow& window : step.devices)
+        if (window.gpu_start_ns != absent_ns) return true;
+    return false;
+  };
+  std::map<std::int32_t, std::pair<bool, bool>> found;  // rank: all of its traces are so, one of them by damage
   for (const RankEntry& entry : ranks.entries) {
-    const auto at = found.emplace(entry.rank.value, true).first;
-    at->second = at->second && entry.status == RankStatus::no_gpu_events;
+    const bool lost = entry.facts.damaged() && !has_step(entry);
+    auto& [all, damaged] = found.emplace(entry.rank.value, std::pair(true, false)).first->second;
+    all = all && (lost || entry.status == RankStatus::no_gpu_events);
+    damaged = damaged || lost;
   }
-  std::vector<std::int32_t> out;
-  for (const auto& [rank, none] : found)
-    if (none) out.push_back(rank);
+  Untold out;
+  for (const auto& [rank, how] : found)
+    if (how.first) (how.second ? out.damaged : out.no_gpu).push_back(rank);
   return out;
 }
 
 std::string ranks_line(const Results& results) {
   const Ranks& ranks = results.ranks;
-  const std::vector<std::int32_t> no_gpu = ranks_without_gpu_events(ranks);
-  std::string line = std::to_string(ranks.covered() - static_cast<std::int64_t>(no_gpu.size())) + " of " +
-                     std::to_string(ranks.expected) + " analysed";
+  const auto [no_gpu, damaged] = untold_ranks(ranks);
+  std::string line =
+      std::to_string(ranks.covered() - static_cast<std::int64_t>(no_gpu.size() + damaged.size())) + " of " +
+      std::to_string(ranks.expected) + " analysed";
   if (!no_gpu.empty()) line += ", no GPU events on " + rank_list(no_gpu);
+  if (!damaged.empty())
+    line += ", every step of " + std::string(damaged.size() == 1 ? "rank " : "ranks ") + rank_list(damaged) +
+            " lost with the damage of " + (damaged.size() == 1 ? "its file" : "their files");
   if (!ranks.missing.empty()) line += ", missing " + rank_list(ranks.missing);
   if (!ranks.left_out.empty()) line += ", " + counted(ranks.left_out.size(), "file") + " left out";
+  if (!ranks.unread.empty()) line += ", " + counted(ranks.unread.size(), "file") + " could not be read";
   line += ranks.world_size < 0 ? "; world size unknown" : "; world size " + std::to_string(ranks.world_size);
   const Mesh& mesh = results.input.workload.mesh;
   return line + (mesh.known() ? "; mesh " + mesh_text(mesh) + " (from " + mesh.source + ")" : "; mesh unknown");

@@ -115,6 +115,14 @@ class DamageTest(unittest.TestCase):
         self.assertIn("second: without GPU numbers: rank 5 in steps 8, 9", re.sub(r"\s+", " ", compared))
         self.assertNotIn("first: without", compared)
 
+    def test_a_file_that_is_cut_before_its_first_step_is_damaged_not_empty(self):
+        output = self.damaged("gzip", lambda content: content[:len(content) * 3 // 100])
+        page = self.page(output)
+        self.assertIn("not judged: rank 5 in any step (lost with the damage of the file)", page)
+        self.assertIn("7 of 8 analysed, every step of rank 5 lost with the damage of its file", page)
+        self.assertEqual(output.attributes("/metrics/straggler_lag")["not_judged"],
+                         "rank 5 in any step (lost with the damage of the file)")
+
     def test_a_file_without_its_second_half_or_unreadable_from_the_middle_on_is_named(self):
         for damage in (lambda content: content[:len(content) // 2],
                        lambda content: content[:40000] + bytes([255] * 250) + content[40250:]):
@@ -168,6 +176,23 @@ class DamageTest(unittest.TestCase):
         output = self.damaged("plain", lambda c: c[:a + 2] + b"\xff" * (b - a - 4) + c[b - 2:])
         self.assert_whole_steps_unchanged("plain", output, set())
         self.assertNotIn("not judged", self.page(output))
+
+    def test_an_export_that_can_not_be_read_is_named_where_its_ranks_are_missing(self):
+        folder = Folder("--preset", "tiny", "--seed", "1", "--format", "nsys")
+        self.addCleanup(folder.remove)
+        path = os.path.join(folder.traces, "nsys_0.sqlite")
+        with open(path, "rb") as file:
+            whole = file.read()
+        for percent in (40, 60, 80):
+            with open(path, "wb") as file:
+                file.write(whole[:len(whole) * percent // 100])
+            outputs = [folder.analyze(workers) for workers in ((1, 2, 3, 5) if percent == 60 else (1,))]
+            self.assertEqual(len({content_hash(output.path) for output in outputs}), 1)
+            why = "ranks 0-3 (no trace; nsys_0.sqlite could not be read: database disk image is malformed)"
+            page = self.page(outputs[0])
+            self.assertIn("4 of 8 analysed, missing 0-3, 1 file could not be read; world size 8", page)
+            self.assertIn("not judged: " + why, page)
+            self.assertEqual(outputs[0].attributes("/metrics/straggler_lag")["not_judged"], why)
 
     def test_that_a_rank_has_no_trace_is_said_where_nobody_stands_out(self):
         folder = self.folders["gzip"]

@@ -213,10 +213,12 @@ TEST(Ranks, StatusTellsWhatIsThere) {
   b.add("a.json", 0);
   b.add("b.json", 1).gpu_events_count = 0;
   b.add("c.json", 2).lost_events_count = 1;
+  b.add("d.json", 3).loss = FileLoss::rest;
   const Ranks ranks = b.resolve();
   EXPECT_EQ(ranks.entries[0].status, RankStatus::ok);
   EXPECT_EQ(ranks.entries[1].status, RankStatus::no_gpu_events);
   EXPECT_EQ(ranks.entries[2].status, RankStatus::partial);
+  EXPECT_EQ(ranks.entries[3].status, RankStatus::partial) << "how much is behind a cut is not known";
 }
 
 TEST(Ranks, RowOfAWorkersTrace) {

@@ -19,6 +19,7 @@ RankEntry rank(std::int32_t number, std::vector<std::int64_t> steps, std::vector
   }
   for (const std::int64_t step : lost)
     entry.facts.steps.push_back({.number = step, .devices = {{.device = 0}}, .lost_events = true});
+  if (!lost.empty()) entry.facts.loss = FileLoss::rest;
   return entry;
 }
 
@@ -37,24 +38,51 @@ TEST(StragglerNotJudged, NobodyWhereAllHaveTheSameSteps) {
 TEST(StragglerNotJudged, RanksAndStepsAreNamedWithTheReason) {
   const Ranks ranks = ranks_of({rank(0, {4, 5, 6, 7}), rank(1, {4}, {5, 6, 7}), rank(2, {5, 6, 7}), rank(3, {}, {4, 5, 6, 7})});
   EXPECT_EQ(not_judged_text(ranks, false),
-            "not judged: rank 1 in steps 5-7 (lost with the damage of the file); rank 2 in step 4 (no GPU events of it in "
-            "the file); rank 3 in any step (lost with the damage of the file)");
+            "rank 1 in steps 5-7, rank 3 in any step (lost with the damage of the file); rank 2 in step 4 (no GPU events "
+            "of it in the file)");
   EXPECT_THAT(steps_not_of_all(ranks), ElementsAre(StepId{10, 4}, StepId{10, 5}, StepId{10, 6}, StepId{10, 7}));
 }
 
 TEST(StragglerNotJudged, RanksOfOneReasonShareAPlaceAndThoseWithoutTraceAreSaidWhereAsked) {
   Ranks ranks = ranks_of({rank(0, {4, 5}), rank(1, {4}, {5}), rank(3, {4}, {5})});
   ranks.missing = {2, 4, 5, 6};
-  EXPECT_EQ(not_judged_text(ranks, false), "not judged: ranks 1, 3 in step 5 (lost with the damage of the file)");
+  EXPECT_EQ(not_judged_text(ranks, false), "ranks 1, 3 in step 5 (lost with the damage of the file)");
   EXPECT_EQ(not_judged_text(ranks, true),
-            "not judged: ranks 1, 3 in step 5 (lost with the damage of the file); ranks 2, 4-6 (no trace)");
+            "ranks 1, 3 in step 5 (lost with the damage of the file); ranks 2, 4-6 (no trace)");
+}
+
+TEST(StragglerNotJudged, AFileThatIsCutBeforeItsFirstStepIsDamagedNotEmpty) {
+  Ranks ranks = ranks_of({rank(0, {4, 5}), rank(1, {})});
+  EXPECT_EQ(not_judged_text(ranks, false), "rank 1 in any step (no GPU events of them in the file)");
+  ranks.entries[1].facts.loss = FileLoss::rest;
+  EXPECT_EQ(not_judged_text(ranks, false), "rank 1 in any step (lost with the damage of the file)");
+}
+
+TEST(StragglerNotJudged, AFileThatGaveNoRankIsNamedWhereRanksAreMissing) {
+  Ranks ranks = ranks_of({rank(0, {4, 5})});
+  ranks.missing = {1, 2, 3};
+  ranks.unread = {{"node1.sqlite", "database disk image is malformed"}};
+  EXPECT_EQ(not_judged_text(ranks, true),
+            "ranks 1-3 (no trace; node1.sqlite could not be read: database disk image is malformed)");
+  ranks.unread.push_back({"node2.sqlite", "empty_file"});
+  ranks.unread.push_back({"node3.sqlite", "empty_file"});
+  EXPECT_EQ(not_judged_text(ranks, true),
+            "ranks 1-3 (no trace; node1.sqlite could not be read: database disk image is malformed; nor could 2 more "
+            "files)");
+}
+
+TEST(StragglerNotJudged, OfManyPlacesTheFirstAreSaidAndHowManyRanksMore) {
+  const Ranks ranks = ranks_of({rank(0, {4, 5, 6, 7, 8, 9}), rank(1, {5, 6, 7, 8, 9}, {4}), rank(2, {4, 6, 7, 8, 9}, {5}),
+                                rank(3, {4, 5, 7, 8, 9}, {6}), rank(4, {4, 5, 6, 8, 9}, {7}), rank(5, {4, 5, 6, 7, 9}, {8})});
+  EXPECT_EQ(not_judged_text(ranks, false),
+            "rank 1 in step 4, rank 2 in step 5, rank 3 in step 6 (lost with the damage of the file); and 2 more ranks");
 }
 
 TEST(StragglerNotJudged, AStepThatAllRanksLostIsNamedToo) {
   EXPECT_EQ(not_judged_text(ranks_of({rank(0, {4}, {5})}), true),
-            "not judged: rank 0 in step 5 (lost with the damage of the file)");
+            "rank 0 in step 5 (lost with the damage of the file)");
   EXPECT_EQ(not_judged_text(ranks_of({rank(0, {4}, {5}), rank(1, {4}, {5})}), false),
-            "not judged: ranks 0, 1 in step 5 (lost with the damage of the file)");
+            "ranks 0, 1 in step 5 (lost with the damage of the file)");
 }
 
 TEST(StragglerNotJudged, StepsCountAsTheRunNumbersThem) {
@@ -62,14 +90,14 @@ TEST(StragglerNotJudged, StepsCountAsTheRunNumbersThem) {
   ranks.entries[1].step_shift = -10;
   EXPECT_EQ(not_judged_text(ranks, true), "");
   ranks.entries[1].takes_part = false;
-  EXPECT_EQ(not_judged_text(ranks, true), "not judged: rank 1 in any step (its steps fit no other rank's)");
+  EXPECT_EQ(not_judged_text(ranks, true), "rank 1 in any step (its steps fit no other rank's)");
 }
 
 TEST(StragglerNotJudged, OfSeveralIterationsEachIsNamed) {
   Ranks ranks = ranks_of({rank(0, {4, 5}), rank(0, {4, 5}), rank(1, {4}, {5}), rank(1, {4, 5})});
   ranks.entries[1].iteration = ranks.entries[3].iteration = 20;
   EXPECT_EQ(not_judged_text(ranks, true),
-            "not judged: rank 1 in step 5 of iteration_10 (lost with the damage of the file)");
+            "rank 1 in step 5 of iteration_10 (lost with the damage of the file)");
   EXPECT_THAT(steps_not_of_all(ranks), ElementsAre(StepId{10, 5}));
 }
 
