@@ -16,9 +16,8 @@ bool has_host(const RankEntry& entry) { return entry.host_source != HostSource::
 
 /// The number of ranks per host if the ranks' device ordinals lay them out in aligned blocks, else 0.
 std::int64_t block_size(const std::vector<RankEntry>& entries) {
-  std::int64_t size = 0;
+  std::int64_t size = gpus_in_node(entries).count;
   for (const RankEntry& e : entries) {
-    size = std::max<std::int64_t>(size, e.facts.gpus_in_node);
     if (!e.facts.devices.empty()) size = std::max<std::int64_t>(size, e.facts.devices.back() + 1);
   }
   bool any = false;
@@ -50,6 +49,23 @@ void place_in_blocks(Ranks& ranks, std::int64_t size, HostSource source, bool ne
 }
 
 }  // namespace
+
+NodeGpus gpus_in_node(const std::vector<RankEntry>& entries) {
+  NodeGpus found;
+  std::map<std::int64_t, std::int64_t> of_damaged;  // how many files list so many
+  for (const RankEntry& e : entries) {
+    if (e.facts.gpus_in_node <= 0) continue;
+    if (e.facts.damaged())
+      ++of_damaged[e.facts.gpus_in_node];
+    else
+      found.count = std::max<std::int64_t>(found.count, e.facts.gpus_in_node);
+  }
+  if (found.count > 0) return found;
+  std::int64_t most = 0;
+  for (const auto& [count, files] : of_damaged)
+    if (files > most) found = {count, true}, most = files;
+  return found;
+}
 
 std::string host_text(const std::string& host) {
   if (host.starts_with('?')) {

@@ -71,6 +71,14 @@ struct UnreadFile {
   std::string file, why;                   // path as shown; "database disk image is malformed", else the warning's name
 };
 
+/// GPUs of a node as the files list them, 0 if none does. What a damaged file lists may be anything: only where no whole
+/// file lists them it counts, then what most of them say; of_damaged: that is so.
+struct NodeGpus {
+  std::int64_t count = 0;
+  bool of_damaged = false;
+};
+NodeGpus gpus_in_node(const std::vector<RankEntry>& entries);
+
 struct Ranks {
   std::vector<RankEntry> entries;
   std::vector<std::string> hosts;          // sorted; a clock domain each

@@ -37,14 +37,12 @@ class CardCheck {
     const std::int64_t world = context_.ranks.world_size;
     if (total && world > 0 && *total.value != world)
       say("it counts " + std::to_string(*total.value) + " GPUs, the traces are of " + std::to_string(world) + " ranks");
-    std::int64_t in_node = 0;
-    for (const RankEntry& entry : context_.ranks.entries)
-      in_node = std::max<std::int64_t>(in_node, entry.facts.gpus_in_node);
+    const NodeGpus in_node = gpus_in_node(context_.ranks.entries);
     const Sourced<std::int64_t>& per_node = context_.workload.gpus_per_node;
     // A process that is shown one GPU tells nothing of its node.
-    if (per_node && in_node > 1 && *per_node.value != in_node)
+    if (per_node && in_node.count > 1 && *per_node.value != in_node.count)
       say("it counts " + std::to_string(*per_node.value) + " GPUs in a node, the traces list " +
-          std::to_string(in_node));
+          std::to_string(in_node.count) + (in_node.of_damaged ? " (all of them are damaged)" : ""));
   }
 
   void model() {

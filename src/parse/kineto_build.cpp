@@ -357,7 +357,8 @@ void KinetoBuilder::shift_times(std::int64_t base_ns, std::span<const Processors
 void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Problems& problems,
                           std::span<const Processors> lent) {
   launches_.finish(trace_.events);
-  if (trace_.loss == FileLoss::nothing && counts_.out_of_range + counts_.no_time > 0) trace_.loss = FileLoss::pieces;
+  const std::int64_t left_out_count = counts_.out_of_range + counts_.no_time + header.swallowed_count;
+  if (trace_.loss == FileLoss::nothing && left_out_count > 0) trace_.loss = FileLoss::pieces;
   if (trace_.loss != FileLoss::nothing) launches_.tell_left_over(trace_);
   if (trace_.launches_until_ns != absent_ns) trace_.lost_between = marks_.between_launches();
   communication_.finish(trace_, lent);
@@ -370,7 +371,7 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   trace_.gpus_in_node = header.gpus;
   trace_.gpu_memory_bytes = header.gpu_memory_bytes;
   trace_.framework_version = header.framework_version;
-  trace_.lost_events_count += counts_.out_of_range + counts_.no_time;
+  trace_.lost_events_count += left_out_count;
 
   const auto report = [&](Code code, std::int64_t count, std::string detail) {
     if (count == 0) return;
@@ -382,6 +383,7 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   };
   report(Code::negative_duration, counts_.negative, "");
   report(Code::negative_duration, counts_.no_duration, "GPU events whose duration is no number");
+  report(Code::event_damaged, header.swallowed_count, "events in the list of devices, whose end is lost");
   report(Code::time_out_of_range, counts_.out_of_range, "");
   report(Code::time_out_of_range, counts_.no_time, "GPU events whose time is no number");
   report(Code::time_out_of_range, header.base_out_of_range ? 1 : 0, "baseTimeNanoseconds is ignored");

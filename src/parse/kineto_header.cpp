@@ -58,14 +58,21 @@ void read_distributed_info(std::string_view object, TraceHeader& header) {
   }
 }
 
+/// A list whose end is lost runs on into the events: then it does not tell how many devices there are.
 void read_devices(std::string_view list, TraceHeader& header) {
   header.gpus = 0;
+  header.swallowed_count = 0;
   for (JsonWalk walk(list); walk.next();) {
     if (walk.value().type != JsonType::object) continue;
+    if (json_member(walk.value().text, "ph").present()) {
+      ++header.swallowed_count;
+      continue;
+    }
     if (header.gpus++ > 0) continue;
     header.gpu = text_of(json_member(walk.value().text, "name"));
     header.gpu_memory_bytes = parse_integer(json_member(walk.value().text, "totalGlobalMem").text, -1);
   }
+  if (header.swallowed_count > 0) header.gpus = 0;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct TraceHeader {
   bool base_out_of_range = false;
   std::string gpu, host, framework_version;
   std::int32_t gpus = 0;
+  std::int64_t swallowed_count = 0;  // events that stand in the list of devices
   std::int64_t gpu_memory_bytes = -1;
   std::vector<ProcessGroup> pg_config;
 

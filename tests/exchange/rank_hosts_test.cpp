@@ -113,6 +113,18 @@ TEST(Hosts, ARankWithoutGpuEventsDoesNotSpoilTheBlocks) {
   EXPECT_EQ(ranks.entries[2].host, "?2");
 }
 
+TEST(Hosts, WhatADamagedFileSaysOfItsNodeCountsOnlyWhereNoWholeOneDoes) {
+  RankBuilder b = placed({0, 1, 2, 3}, 4, 4);
+  b.facts[1].gpus_in_node = 2357;
+  b.facts[1].lost_events_count = 1;
+  EXPECT_EQ(b.resolve().entries[0].host, "ranks 0-3");
+  EXPECT_EQ(gpus_in_node(b.resolve().entries).count, 4);
+  EXPECT_FALSE(gpus_in_node(b.resolve().entries).of_damaged);
+  for (RankFacts& f : b.facts) f.loss = FileLoss::rest;
+  EXPECT_EQ(gpus_in_node(b.resolve().entries).count, 4) << "three of the four say so";
+  EXPECT_TRUE(gpus_in_node(b.resolve().entries).of_damaged);
+}
+
 TEST(Hosts, ReplicasNeverShareABlock) {
   RankBuilder b;
   for (std::int32_t replica = 0; replica < 2; ++replica) {

@@ -47,6 +47,17 @@ TEST(CardCheck, ACardThatFitsIsSilent) {
   EXPECT_EQ(said(run_of({})), std::vector<std::string>{}) << "what it does not say can not disagree";
 }
 
+TEST(CardCheck, ThatOnlyDamagedFilesDisagreeIsSaid) {
+  Workload w;
+  w.gpus_per_node = {4, "card"};
+  SmallRun run = run_of(w);
+  for (RankEntry& entry : run.ranks.entries) entry.facts.loss = FileLoss::pieces, entry.facts.gpus_in_node = 3;
+  EXPECT_EQ(said(run), std::vector<std::string>{"it counts 4 GPUs in a node, the traces list 3 (all of them are damaged)"});
+  run.ranks.entries[0].facts.loss = FileLoss::nothing;
+  run.ranks.entries[0].facts.gpus_in_node = 4;
+  EXPECT_EQ(said(run), std::vector<std::string>{});
+}
+
 TEST(CardCheck, EachDisagreementIsSaid) {
   Workload w;
   w.gpus_total = {2, "card"};

@@ -45,6 +45,18 @@ TEST_P(KinetoReaderTest, KeepsKernelsCopiesAndSets) {
   EXPECT_EQ(r.problems.count(Severity::data_loss), 0);
 }
 
+TEST_P(KinetoReaderTest, AListOfDevicesThatRunsOnIntoTheEventsTellsNoNumber) {
+  const ReadResult r = read(R"({"deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85028372480},)" +
+                            kernel_text("gemm", "5", "1") + "," + kernel_text("gemm", "7", "1") +
+                            R"(], "traceEvents": [)" + kernel_text("gemm", "9", "1") + "]}");
+  ASSERT_TRUE(r.called);
+  EXPECT_EQ(r.trace.gpus_in_node, 0);
+  EXPECT_EQ(r.trace.gpu, "NVIDIA H100");
+  EXPECT_EQ(r.problems.count(Code::event_damaged), 2);
+  EXPECT_EQ(r.trace.lost_events_count, 2);
+  EXPECT_EQ(r.trace.loss, FileLoss::pieces);
+}
+
 TEST_P(KinetoReaderTest, HeaderTellsWhoTheRankIs) {
   const std::string header =
       R"("schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85028372480},

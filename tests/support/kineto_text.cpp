@@ -81,6 +81,7 @@ void copy(const RankTrace& from, RankTrace& to) {
   to.events_count = from.events_count;
   to.outside_events_count = from.outside_events_count;
   to.lost_events_count = from.lost_events_count;
+  to.loss = from.loss;
   to.launches_count = from.launches_count;
   for (const MemoryUsage& usage : from.memory_usage) to.memory_usage.push_back(usage);
   to.fingerprint = from.fingerprint;
