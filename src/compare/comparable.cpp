@@ -60,7 +60,7 @@ void compare_bytes(const StoredRun& first, const StoredRun& second, Comparabilit
   payload.metric = "traffic_distribution";
   payload.table = "rows";
   payload.numerator = "payload_bytes";
-  const auto a = samples(first, payload), b = samples(second, payload);
+  const auto a = samples(first, payload, found.rows.first), b = samples(second, payload, found.rows.second);
   if (a.empty() || b.empty()) return;
   const Change change = compare_samples(a.at(""), b.at(""), Better::neither);
   if (!(std::abs(change.change_ratio) > most)) return;
@@ -101,11 +101,13 @@ Comparability comparability(const StoredRun& first, const StoredRun& second) {
   found.same_ranks = first.root_text("mesh") == second.root_text("mesh") &&
                      first.root_integer("world_size") == second.root_integer("world_size");
   if (!found.same_ranks) found.notes.push_back("ranks and groups are not compared: they mean something else");
+  if (found.same_ranks) found.rows = {RowFilter(first.ranks_by_step(), second.ranks_by_step()),
+                                      RowFilter(second.ranks_by_step(), first.ranks_by_step())};
   compare_bytes(first, second, found);
-  for (const auto& [which, run] : {std::pair("first: ", &first), {"second: ", &second}}) {
+  for (const auto& [which, run] : {std::pair("first", &first), {"second", &second}}) {
     const std::string ranks = lacking_ranks(*run), steps = run->headline_text("straggler_lag", "not_judged");
-    if (!ranks.empty()) found.lacking.push_back(which + ranks);
-    if (!steps.empty()) found.lacking.push_back(which + ("without GPU numbers: " + steps));
+    if (!ranks.empty()) found.lacking.push_back({which, ranks});
+    if (!steps.empty()) found.lacking.push_back({which, "without GPU numbers: " + steps});
   }
   return found;
 }

@@ -3,15 +3,22 @@
 #include <string>
 #include <vector>
 
+#include "compare/rank_steps.hpp"
 #include "compare/stored_run.hpp"
 
 namespace ccl {
 
+struct Lacking {
+  std::string run, what;              // "second", "damaged rank 3"
+  std::string text() const { return run + ": " + what; }
+};
+
 struct Comparability {
   std::vector<std::string> refusals;  // a comparison would mislead: another model, batch, window
   std::vector<std::string> notes;     // differences that are fine but must be known: GPU, mesh, missing ranks
-  std::vector<std::string> lacking;   // "rank 3 of the second is damaged": every verdict rests on less than the runs
+  std::vector<Lacking> lacking;       // every verdict rests on less than the runs
   bool same_ranks = true;             // rank r of one is rank r of the other: same mesh and number of ranks
+  RowFilters rows;                    // what both runs have
 };
 
 /// "missing rank 3, damaged ranks 4, 5": of one file; empty if it lacks nothing.

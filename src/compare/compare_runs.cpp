@@ -11,17 +11,19 @@ bool chosen(const std::vector<std::string>& metrics, const std::string& metric) 
   return metrics.empty() || std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
 }
 
-void note_absent(const StoredRun& first, const StoredRun& second, const std::string& metric,
+void note_absent(const StoredRun& first, const StoredRun& second, const Figure& figure, const RowFilters& rows,
                  std::vector<AbsentMetric>& absent) {
   for (const AbsentMetric& known : absent)
-    if (known.metric == metric) return;
+    if (known.metric == figure.metric) return;
   for (const StoredRun* run : {&first, &second}) {
     std::string reason;
-    const std::string status = run->status(metric, reason);
+    const std::string status = run->status(figure.metric, reason);
     if (status == "ok" || status == "partial") continue;
-    absent.push_back({metric, status + (reason.empty() ? "" : ", " + reason) + " in " + run->path()});
+    absent.push_back({figure.metric, status + (reason.empty() ? "" : ", " + reason) + " in " + run->path()});
     return;
   }
+  if (!rows.first.keeps_all() && !samples(first, figure, RowFilter()).empty() && !samples(second, figure, RowFilter()).empty())
+    absent.push_back({figure.metric, "no step has the same ranks in both runs"});
 }
 
 double effect(const ComparedFigure& one) {
@@ -41,17 +43,19 @@ double sum_of(const std::map<std::string, std::vector<double>>& all, const std::
 
 /// For "time per launch", how many launches: a small change of a frequent kernel outweighs a large one of a rare
 /// kernel.
-std::map<std::string, std::vector<double>> weights(const StoredRun& run, const Figure& figure) {
+std::map<std::string, std::vector<double>> weights(const StoredRun& run, const Figure& figure, const RowFilter& filter) {
   Figure counts = figure;
   counts.numerator = figure.denominator;
   counts.denominator.clear();
   counts.fold = Fold::total;
-  return samples(run, counts);
+  return samples(run, counts, filter);
 }
 
-std::vector<ComparedFigure> compare_split(const StoredRun& first, const StoredRun& second, const Figure& figure) {
-  const auto a = samples(first, figure), b = samples(second, figure);
-  const auto heavy = figure.denominator.empty() ? decltype(a)() : weights(second, figure);
+std::vector<ComparedFigure> compare_split(const StoredRun& first, const StoredRun& second, const Figure& figure,
+                                          const RowFilters& rows) {
+  const auto a = samples(first, figure, rows.first), b = samples(second, figure, rows.second);
+  if (!rows.first.keeps_all() && a.empty() != b.empty()) return {};  // nothing that both have: neither new nor gone
+  const auto heavy = figure.denominator.empty() ? decltype(a)() : weights(second, figure, rows.second);
   std::set<std::string> keys;
   for (const auto* side : {&a, &b})
     for (const auto& [key, values] : *side) keys.insert(key);
@@ -79,11 +83,12 @@ Comparison compare_runs(const StoredRun& first, const StoredRun& second, const s
   out.first = first.path();
   out.second = second.path();
   out.comparability = comparability(first, second);
+  const RowFilters& rows = out.comparability.rows;
   for (const Figure& figure : key_figures()) {
     if (!chosen(metrics, figure.metric)) continue;
-    const auto a = samples(first, figure), b = samples(second, figure);
+    const auto a = samples(first, figure, rows.first), b = samples(second, figure, rows.second);
     if (a.empty() || b.empty()) {
-      note_absent(first, second, figure.metric, out.absent);
+      note_absent(first, second, figure, rows, out.absent);
       continue;
     }
     out.whole.push_back({figure, "", compare_samples(a.at(""), b.at(""), figure.better), 1});
@@ -91,7 +96,7 @@ Comparison compare_runs(const StoredRun& first, const StoredRun& second, const s
   for (const Figure& figure : split_figures()) {
     const bool of_ranks = figure.section == "ranks" || figure.section == "groups";
     if (!chosen(metrics, figure.metric) || (of_ranks && !out.comparability.same_ranks)) continue;
-    for (ComparedFigure& one : compare_split(first, second, figure)) out.split.push_back(std::move(one));
+    for (ComparedFigure& one : compare_split(first, second, figure, rows)) out.split.push_back(std::move(one));
   }
   return out;
 }

@@ -67,8 +67,10 @@ Figure figure_of(const Bound& bound, const StoredRun& first) {
   return figure;
 }
 
-std::vector<double> values_of(const StoredRun& run, const Figure& figure, const Bound& bound) {
-  auto all = samples(run, figure);
+/// Of what both runs have; where that is nothing, of what is there: the outcome is called one of incomplete data.
+std::vector<double> values_of(const StoredRun& run, const Figure& figure, const Bound& bound, const RowFilter& filter) {
+  auto all = samples(run, figure, filter);
+  if (all.empty()) all = samples(run, figure, RowFilter());
   if (!all.empty()) return all.at("");
   std::string reason;
   const std::string status = run.status(figure.metric, reason);
@@ -138,11 +140,11 @@ Bound parse_bound(const std::string& text) {
   return bound;
 }
 
-JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second) {
+JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const RowFilters& filters) {
   JudgedBound out{bound, figure_of(bound, first), {}, BoundOutcome::kept};
   check_unit(bound, out.figure);
-  out.change =
-      compare_samples(values_of(first, out.figure, bound), values_of(second, out.figure, bound), out.figure.better);
+  out.change = compare_samples(values_of(first, out.figure, bound, filters.first),
+                               values_of(second, out.figure, bound, filters.second), out.figure.better);
   if (bound.relative && std::isnan(out.change.change_ratio) && out.change.difference != 0)
     throw refused(bound.text, "the first run's value is 0", "Bound the value instead of the change.");
   out.outcome = outcome_of(bound, out.change);

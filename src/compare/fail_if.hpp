@@ -34,6 +34,6 @@ BoundOutcome outcome_of(const Bound& bound, const Change& change);
 
 /// Throws bad_request for a metric or column that one of the files lacks (a gate must not pass for want of data) and for
 /// a unit that is not the figure's or lacks.
-JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second);
+JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const RowFilters& filters);
 
 }  // namespace ccl

@@ -20,6 +20,15 @@ Figure split(const char* section, const char* metric, const char* table, const c
           unit,   better, std::move(key), section, false};
 }
 
+Figure across(Figure figure) {
+  figure.basis = Basis::across_ranks;
+  return figure;
+}
+Figure of_markers(Figure figure) {
+  figure.basis = Basis::markers;
+  return figure;
+}
+
 struct Sum {
   double numerator = 0, denominator = 0, largest = -INFINITY;
   std::int64_t rows = 0;
@@ -69,20 +78,21 @@ const std::vector<Figure>& key_figures() {
        higher,
        {},
        "",
-       false},
-      of_rows("mfu", "model FLOP utilization", "mfu_ratio", Fold::mean, Unit::ratio, higher),
+       false,
+       Basis::markers},
+      of_markers(of_rows("mfu", "model FLOP utilization", "mfu_ratio", Fold::mean, Unit::ratio, higher)),
       of_rows("comm_comp_overlap", "exposed communication per GPU", "exposed_ns", Fold::mean, Unit::ns, lower),
       share("comm_comp_overlap", "overlapped share of communication", "overlap_ns", "communication_ns", higher),
       of_rows("comm_comp_overlap", "compute per GPU", "compute_ns", Fold::mean, Unit::ns, lower),
       of_rows("comm_comp_overlap", "communication per GPU", "communication_ns", Fold::mean, Unit::ns, lower),
       share("gpu_utilization", "busy share of the period", "busy_ns", "period_ns", higher),
-      of_rows("straggler_lag", "waiting for late ranks, per rank", "wait_ns", Fold::mean, Unit::ns, lower),
-      of_rows("straggler_lag", "blame of the latest rank", "blame_ns", Fold::largest, Unit::ns, lower),
-      of_rows("communication", "transfer bus bandwidth", "transfer_busbw_bytes_per_s", Fold::mean,
-              Unit::bytes_per_second, higher),
+      across(of_rows("straggler_lag", "waiting for late ranks, per rank", "wait_ns", Fold::mean, Unit::ns, lower)),
+      across(of_rows("straggler_lag", "blame of the latest rank", "blame_ns", Fold::largest, Unit::ns, lower)),
+      across(of_rows("communication", "transfer bus bandwidth", "transfer_busbw_bytes_per_s", Fold::mean,
+              Unit::bytes_per_second, higher)),
       of_rows("traffic_distribution", "bytes on the wire per rank", "wire_bytes", Fold::mean, Unit::bytes, neither),
       of_rows("coll_call_num", "calls per rank", "calls_count", Fold::mean, Unit::count, neither),
-      share("pipeline_bubble", "pipeline bubble", "bubble_ns", "window_ns", lower),
+      across(share("pipeline_bubble", "pipeline bubble", "bubble_ns", "window_ns", lower)),
       of_rows("efficiency", "parallel efficiency", "parallel_efficiency_ratio", Fold::mean, Unit::ratio, higher),
       share("blocking_comm", "blocking communication", "blocking_ns", "period_ns", lower),
       share("blocking_comm", "launch-starved", "launch_starved_ns", "period_ns", lower),
@@ -116,11 +126,11 @@ const std::vector<Figure>& split_figures() {
     std::vector<Figure> figures{
         split("ranks", "iter_time", "rows", "period on the GPU", {"rank"}, "period_ns", "", Unit::ns, lower),
         split("ranks", "comm_comp_overlap", "rows", "compute", {"rank"}, "compute_ns", "", Unit::ns, lower),
-        split("ranks", "straggler_lag", "rows", "blame", {"rank"}, "blame_ns", "", Unit::ns, lower),
+        across(split("ranks", "straggler_lag", "rows", "blame", {"rank"}, "blame_ns", "", Unit::ns, lower)),
         split("operations", "communication", "by_op", "time per call", {"op"}, "sum_ns", "calls_count", Unit::ns,
               lower),
-        split("operations", "communication", "by_op", "transfer bus bandwidth", {"op"}, "transfer_busbw_bytes_per_s",
-              "", Unit::bytes_per_second, higher),
+        across(split("operations", "communication", "by_op", "transfer bus bandwidth", {"op"}, "transfer_busbw_bytes_per_s",
+              "", Unit::bytes_per_second, higher)),
         split("dimensions", "comm_comp_overlap", "by_dimension", "exposed communication", {"dimension"}, "exposed_ns",
               "", Unit::ns, lower),
         split("groups", "traffic_distribution", "by_group", "time per call", {"group", "op"}, "time_ns", "calls_count",
@@ -142,7 +152,7 @@ const std::vector<Figure>& split_figures() {
   return all;
 }
 
-std::map<std::string, std::vector<double>> samples(const StoredRun& run, const Figure& figure) {
+std::map<std::string, std::vector<double>> samples(const StoredRun& run, const Figure& figure, const RowFilter& filter) {
   const std::string path = "/metrics/" + figure.metric + "/" + figure.table;
   if (!run.has_table(path)) return {};
   const StoredTable table = run.table(path);
@@ -151,7 +161,7 @@ std::map<std::string, std::vector<double>> samples(const StoredRun& run, const F
   if (!table.is_number(figure.numerator)) return {};
   if (!figure.denominator.empty() && !table.is_number(figure.denominator)) return {};
 
-  const bool by_step = table.has("step");
+  const bool by_step = table.has("step"), by_rank = table.has("rank");
   const std::vector<double> numerator = table.numbers(figure.numerator);
   const std::vector<double> denominator = figure.denominator.empty() ? numerator : table.numbers(figure.denominator);
   const std::vector<double> iteration = table.numbers("iteration"), step = table.numbers("step"),
@@ -162,6 +172,15 @@ std::map<std::string, std::vector<double>> samples(const StoredRun& run, const F
   for (std::size_t i = 0; i < numerator.size(); ++i) {
     if (by_step && (std::isnan(step[i]) || step[i] < 0)) continue;
     if (std::isnan(numerator[i]) || std::isnan(denominator[i])) continue;
+    if (!filter.keeps_all() && figure.basis != Basis::markers) {
+      const StepKey of_step{part(iteration[i]), by_step ? step[i] : -1};
+      const RankKey of_rank{part(replica[i]), by_rank ? rank[i] : -1};
+      const bool over_ranks = !by_rank || (by_step && figure.basis == Basis::across_ranks);
+      const bool kept = over_ranks ? by_step && filter.keeps_step(of_step)
+                        : by_step  ? filter.keeps(of_step, of_rank)
+                                   : filter.keeps_rank(of_rank);
+      if (!kept) continue;
+    }
     const std::array<double, 3> repetition{part(iteration[i]), by_step ? step[i] : part(rank[i]),
                                            by_step ? -1 : part(replica[i])};
     Sum& sum = sums[keys[i]][repetition];

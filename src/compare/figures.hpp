@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/rank_steps.hpp"
 #include "compare/stored_run.hpp"
 
 namespace ccl {
@@ -12,6 +13,10 @@ namespace ccl {
 enum class Fold { mean, largest, total };  // of the rows of one step; a ratio is always total over total
 enum class Unit { ns, bytes, count, ratio, per_second, bytes_per_second };
 enum class Better { lower, higher, neither };
+
+/// What a value rests on: a rank's own events; what ranks are to each other, which is another thing where one of them is
+/// lost; the CPU's step markers, which stay where GPU events are lost.
+enum class Basis { rank, across_ranks, markers };
 
 struct Figure {
   std::string metric, table;           // "iter_time", "rows"
@@ -23,6 +28,7 @@ struct Figure {
   std::vector<std::string> key;  // columns that split the figure; empty = one value for the run
   std::string section;           // of split figures: "ranks", "kernels", ...
   bool per_step = false;         // of whole-file rows: divided by the number of steps of the run
+  Basis basis = Basis::rank;
 };
 
 /// Figures of the whole run, the most important first; the first of a metric is what `--fail-if metric` means.
@@ -31,8 +37,8 @@ const std::vector<Figure>& key_figures();
 const std::vector<Figure>& split_figures();
 
 /// One value per repetition of each key: per step where the table has steps (those outside every step are left out),
-/// else per rank. Key "" for figures of the whole run. Empty if the file lacks the table or a column.
-/// Cost: one pass over the table.
-std::map<std::string, std::vector<double>> samples(const StoredRun& run, const Figure& figure);
+/// else per rank. Key "" for figures of the whole run. Empty if the file lacks the table or a column, or if the filter
+/// keeps no row. Cost: one pass over the table.
+std::map<std::string, std::vector<double>> samples(const StoredRun& run, const Figure& figure, const RowFilter& filter);
 
 }  // namespace ccl

@@ -108,7 +108,7 @@ int compare(const CompareRequest& request) {
     results.comparisons.push_back(std::move(one));
     std::vector<JudgedBound>& judged = results.judged.emplace_back();
     for (const Bound& bound : request.bounds) {
-      judged.push_back(judge(bound, runs[0], runs[i]));
+      judged.push_back(judge(bound, runs[0], runs[i], results.comparisons.back().comparability.rows));
       broken = broken || judged.back().outcome == BoundOutcome::broken;
     }
   }

@@ -102,8 +102,8 @@ ResultTable note_table(const CompareResults& results) {
     for (const std::string& text : comparison.comparability.refusals)
       rows.push_back({comparison.second, "refusal", text});
     for (const std::string& text : comparison.comparability.notes) rows.push_back({comparison.second, "note", text});
-    for (const std::string& text : comparison.comparability.lacking)
-      rows.push_back({comparison.second, "incomplete", text});
+    for (const Lacking& one : comparison.comparability.lacking)
+      rows.push_back({comparison.second, "incomplete", one.text()});
     for (const AbsentMetric& one : comparison.absent)
       rows.push_back({comparison.second, "not compared", one.metric + ": " + one.why});
   }
@@ -139,7 +139,9 @@ std::string comparison_json(const CompareResults& results) {
     json.key("second").text(comparison.second);
     add_texts(json, "refusals", comparison.comparability.refusals);
     add_texts(json, "notes", comparison.comparability.notes);
-    add_texts(json, "incomplete", comparison.comparability.lacking);
+    std::vector<std::string> lacking;
+    for (const Lacking& one : comparison.comparability.lacking) lacking.push_back(one.text());
+    add_texts(json, "incomplete", lacking);
     json.key("not_compared").open('{');
     for (const AbsentMetric& one : comparison.absent) json.key(one.metric).text(one.why);
     json.close('}');

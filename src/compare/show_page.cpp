@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "compare/show.hpp"
 #include "metrics/format.hpp"
@@ -144,6 +145,23 @@ std::string split_text(const Comparison& comparison, std::int64_t top) {
   return text;
 }
 
+/// One for each run, what it means for the verdicts once.
+std::vector<std::string> lacking_lines(const Comparability& found) {
+  std::vector<std::string> lines;
+  std::string run;
+  for (const Lacking& one : found.lacking) {
+    if (std::exchange(run, one.run) != one.run)
+      lines.push_back(one.text());
+    else
+      lines.back() += "; " + one.what;
+  }
+  if (!lines.empty())
+    lines.back() += found.rows.first.keeps_all()
+                        ? "; the verdicts are of what is there and may change with the rest"
+                        : "; the verdicts are of the steps that a rank has in both runs and may change with the rest";
+  return lines;
+}
+
 std::string bounds_text(const std::vector<JudgedBound>& judged, const std::string& reservation) {
   std::string text;
   for (const JudgedBound& one : judged) {
@@ -182,9 +200,8 @@ std::string comparison_page(const CompareRequest& request, const CompareResults&
     add_line(lines, "second", comparison.second + ": " + results.descriptions[i + 1]);
     for (const std::string& refusal : comparison.comparability.refusals) add_line(lines, "forced", refusal);
     for (const std::string& note : comparison.comparability.notes) add_line(lines, "note", note);
-    const std::vector<std::string>& lacking = comparison.comparability.lacking;
-    for (const std::string& text : lacking)
-      add_line(lines, "incomplete", text + "; the verdicts are of what is there and may change with the rest");
+    const std::vector<Lacking>& lacking = comparison.comparability.lacking;
+    for (const std::string& text : lacking_lines(comparison.comparability)) add_line(lines, "incomplete", text);
     add_line(lines, "answer", (lacking.empty() ? "" : "with incomplete data: ") + answer(comparison));
     if (const std::string note = single_steps(comparison); !note.empty()) add_line(lines, "note", note);
     for (const AbsentMetric& absent : comparison.absent)

@@ -123,10 +123,15 @@ StoredRun::StoredRun(const std::string& path) : path_(path), file_(path), root_(
   }
   const StoredTable steps = table("/steps");
   const std::vector<double> iteration = steps.numbers("iteration"), step = steps.numbers("step");
+  const std::vector<double> shift = steps.numbers("step_shift"), gpu_start_ns = steps.numbers("gpu_start_ns"),
+                            step_rank = steps.numbers("rank"), step_replica = steps.numbers("replica");
   const std::vector<std::string> sources = steps.texts("source");
   std::set<std::pair<double, double>> distinct;
   for (std::size_t i = 0; i < step.size(); ++i) {
-    distinct.emplace(std::isnan(iteration[i]) ? -1 : iteration[i], step[i]);
+    const auto known = [](double value) { return std::isnan(value) ? -1 : value; };
+    distinct.emplace(known(iteration[i]), step[i]);
+    if (!std::isnan(gpu_start_ns[i]))
+      ranks_by_step_[{known(iteration[i]), step[i] + shift[i]}].emplace(known(step_replica[i]), known(step_rank[i]));
     has_markers_ = has_markers_ || sources[i] != "span";
   }
   steps_count_ = static_cast<std::int64_t>(distinct.size());
@@ -149,10 +154,10 @@ StoredRun::StoredRun(const std::string& path) : path_(path), file_(path), root_(
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const bool whole = statuses[i] == to_text(RankStatus::ok);
     std::string& status = worst.emplace(static_cast<std::int32_t>(numbers[i]), statuses[i]).first->second;
-    if (!whole)
-      status = statuses[i];
-    else if (damaged_files.contains(files[i]))
+    if (damaged_files.contains(files[i]))
       status = to_text(RankStatus::partial);
+    else if (!whole)
+      status = statuses[i];
   }
   for (const auto& [rank, status] : worst) ranks_by_status_[status].push_back(rank);
   for (std::int32_t rank = 0; rank < root_integer("ranks_expected"); ++rank)

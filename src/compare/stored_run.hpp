@@ -3,13 +3,19 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/result_table.hpp"
 #include "store/hdf5_file.hpp"
 
 namespace ccl {
+
+using StepKey = std::pair<double, double>;  // iteration, step as the run numbers it; -1: unknown
+using RankKey = std::pair<double, double>;  // replica, rank
+using RanksByStep = std::map<StepKey, std::set<RankKey>>;
 
 /// One table of a result file. Cost: its packed rows, and one vector per column asked for.
 class StoredTable {
@@ -44,6 +50,8 @@ class StoredRun {
   /// A key of the request that made the file (root attribute config, JSON), as text; "" if it is not there.
   std::string request(const std::string& key) const;
   std::int64_t steps_count() const { return steps_count_; }
+  /// Those with GPU numbers of the step.
+  const RanksByStep& ranks_by_step() const { return ranks_by_step_; }
   /// Steps are markers of the profiler, not the span of the whole trace.
   bool has_markers() const { return has_markers_; }
   std::string gpu() const { return gpu_; }
@@ -68,6 +76,7 @@ class StoredRun {
   std::map<std::string, AttributeValue> root_;
   std::map<std::string, std::string> workload_, request_;
   std::int64_t steps_count_ = 0;
+  RanksByStep ranks_by_step_;
   bool has_markers_ = false;
   std::string gpu_;
   std::map<std::string, std::vector<std::int32_t>> ranks_by_status_;

@@ -112,8 +112,26 @@ class DamageTest(unittest.TestCase):
         self.assertIn("no rank stands out", self.page(output))
         self.assertIn("not judged: rank 5 in steps 8, 9 (lost with the damage of the file)", self.page(output))
         compared = run([os.environ["CCL_COMPARE"], self.whole["gzip"].path, output.path]).stdout
-        self.assertIn("second: without GPU numbers: rank 5 in steps 8, 9", re.sub(r"\s+", " ", compared))
-        self.assertNotIn("first: without", compared)
+        self.assertIn("incomplete second: damaged rank 5; without GPU numbers: rank 5 in steps 8, 9 (lost with the damage of "
+                      "the file); the verdicts are of the steps that a rank has in both runs", re.sub(r"\s+", " ", compared))
+        self.assertEqual(len(re.findall("^incomplete", compared, re.MULTILINE)), 1)
+
+    def test_what_is_told_per_step_and_rank_is_of_whole_steps_and_so_is_what_runs_are_compared_in(self):
+        for percent in (50, 97):
+            output = self.damaged("gzip", lambda content: content[:len(content) * percent // 100], 6)
+            self.assertIn("21 communication kernels per step and rank (rank 0: 21)", self.page(output))
+            self.assertIn("traffic 0.29 GB on the wire per rank and step", self.page(output))
+            compared = run([os.environ["CCL_COMPARE"], self.whole["gzip"].path, output.path, "--output-json"]).stdout
+            comparison, = json.loads(compared)
+            figures = {f["figure"]: f for f in comparison["figures"]}
+            names = ["calls per rank", "bytes on the wire per rank", "compute per GPU", "communication per GPU",
+                     "period on the GPU, slowest rank"]
+            if percent > 50:
+                names.append("transfer bus bandwidth")
+            else:  # nothing is left of rank 6
+                self.assertEqual(comparison["not_compared"]["communication"], "no step has the same ranks in both runs")
+            for name in names:
+                self.assertAlmostEqual(figures[name]["second"] / figures[name]["first"], 1, delta=0.001, msg=name)
 
     def test_a_file_that_is_cut_before_its_first_step_is_damaged_not_empty(self):
         output = self.damaged("gzip", lambda content: content[:len(content) * 3 // 100])
