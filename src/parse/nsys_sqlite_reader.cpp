@@ -63,7 +63,7 @@ bool names_processes(const SqliteFile& file) {
   constexpr int looked_at = 64;
   int count = 0;
   for (SqliteRows rows(file, "CUPTI_ACTIVITY_KIND_KERNEL", asked); count < looked_at && rows.next(); ++count)
-    if (const std::int64_t process = rows.integer(0).value_or(0); process != 0 && process != -1) return true;
+    if (process_of_row(rows.integer(0)) != 0) return true;
   return count == 0;
 }
 

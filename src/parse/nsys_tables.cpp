@@ -109,8 +109,7 @@ bool place(const TableRow& r, NsysGpuRow& row) {
   row.device = small(r.integer(2));
   row.stream = r.integer(3).value_or(0);
   row.correlation = r.integer(4).value_or(0);
-  const std::int64_t process = r.integer(5).value_or(0);
-  row.process = process == -1 ? 0 : unsigned_of(process) >> 24;  // -1 is written for none, too
+  row.process = process_of_row(r.integer(5));
   return true;
 }
 
@@ -179,7 +178,9 @@ void add_gpu(NsysBuild& build, std::vector<NsysTable>& all) {
                      const std::int64_t kind = r.integer(4).value_or(-1);
                      if (!start || !in_range(*start) || !bytes || *bytes < 0 || *bytes > largest_bytes) return false;
                      if (kind != device && kind != device_static) return true;
-                     build.memory(unsigned_of(r.integer(2)) >> 24, static_cast<std::int32_t>(r.integer(1).value_or(0)),
+                     const std::uint64_t process = process_of_row(r.integer(2));
+                     if (process == 0 && build.knows_processes()) return false;
+                     build.memory(process, static_cast<std::int32_t>(r.integer(1).value_or(0)),
                                   *start, r.integer(5).value_or(taken) == taken ? *bytes : -*bytes);
                      return true;
                    }});
@@ -248,6 +249,10 @@ const std::array<std::string_view, 4> nsys_gpu_tables{"CUPTI_ACTIVITY_KIND_KERNE
                                                       "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"};
 const std::array<std::string_view, 6> nsys_gpu_columns{"start",    "end",           "deviceId",
                                                        "streamId", "correlationId", "globalPid"};
+
+std::uint64_t process_of_row(std::optional<std::int64_t> global_pid) {
+  return global_pid == -1 ? 0 : unsigned_of(global_pid) >> 24;
+}
 
 bool read_gpu_place(const TableRow& row, std::uint64_t& process, std::int32_t& device) {
   NsysGpuRow found;

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,12 +22,14 @@ struct NsysTable {
   bool names_ranks = false;  // rows of other processes may tell ranks and communicators
 };
 
+/// What owns a row by its globalPid, 0 if none does: -1 is written for none, too.
+std::uint64_t process_of_row(std::optional<std::int64_t> global_pid);
+
 /// Of a row of GPU work, where the kernels name their processes: whether build.gpu() would keep an event, its process and
 /// its device. The table is one of nsys_gpu_tables, its first six columns nsys_gpu_columns.
 bool read_gpu_place(const TableRow& row, std::uint64_t& process, std::int32_t& device);
 extern const std::array<std::string_view, 4> nsys_gpu_tables;
 extern const std::array<std::string_view, 6> nsys_gpu_columns;
-
 
 /// In the order in which they are best read: descriptions, GPU, CPU. The list refers to all its arguments.
 std::vector<NsysTable> nsys_tables(NsysBuild& build, const TraceFile& file, Problems& problems);

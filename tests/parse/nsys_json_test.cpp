@@ -123,14 +123,17 @@ TEST(NsysJson, DeviceMemoryIsWhatHasBeenTakenSoFar) {
   Export e;
   e.string(5, "gemm").kernel(5, 41, 100, 150, 250);
   // Device memory is kind 2, static 5; kind 1 is pinned memory of the host. Operation 0 takes, 1 gives back.
-  const auto event = [&e](std::int64_t start, int device, std::int64_t bytes, int kind, int operation) {
+  std::string owner = std::to_string(process);
+  const auto event = [&](std::int64_t start, int device, std::int64_t bytes, int kind, int operation) {
     e.line(R"({"bytes":)" + std::to_string(bytes) + R"(,"deviceId":)" + std::to_string(device) + R"(,"globalPid":)" +
-           std::to_string(process) + R"(,"memKind":)" + std::to_string(kind) + R"(,"memoryOperationType":)" +
+           owner + R"(,"memKind":)" + std::to_string(kind) + R"(,"memoryOperationType":)" +
            std::to_string(operation) + R"(,"start":)" + std::to_string(start) +
            R"(,"table":"CUDA_GPU_MEMORY_USAGE_EVENTS"})");
   };
   event(30, 1, 50, 2, 1), event(10, 1, 100, 2, 0), event(20, 1, 7, 5, 0), event(25, 1, 900, 1, 0);
   event(40, 0, 30, 2, 1), event(50, 1, -4, 2, 0), event(60, 0, 20, 2, 0);
+  owner = "-1";
+  event(70, 1, 40, 2, 0);
   e.read([](RankTrace& trace) {
     std::vector<std::tuple<std::int64_t, std::int32_t, std::int64_t>> found;
     for (const MemoryUsage& usage : trace.memory_usage) {
@@ -140,7 +143,7 @@ TEST(NsysJson, DeviceMemoryIsWhatHasBeenTakenSoFar) {
     EXPECT_EQ(found, (decltype(found){{10, 1, 100}, {20, 1, 107}, {30, 1, 57}, {40, 0, 0}, {60, 0, 20}}))
         << "in order of time, each device apart; what was taken before the capture can be given back in it";
   });
-  EXPECT_EQ(e.problems.count(Code::event_damaged), 1) << "a negative size";
+  EXPECT_EQ(e.problems.count(Code::event_damaged), 2) << "a negative size, and memory of no process";
 }
 
 TEST(NsysJson, NodesOfEmitNvtxHaveTheNamesOfPyTorchsProfiler) {
