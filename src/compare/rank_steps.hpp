@@ -15,18 +15,21 @@ class RowFilter {
   RowFilter(const RanksByStep& own, const RanksByStep& other);
 
   bool keeps_all() const { return !filters_; }
-  bool keeps(const StepKey& step, const RankKey& rank) const;
+  bool keeps(const StepKey& step, const RankKey& rank) const {
+    if (!filters_) return true;
+    const auto at = kept_.find(step);
+    return at != kept_.end() && at->second.count(rank) != 0;
+  }
   /// A row over all ranks: only if the same ranks have the step in both runs.
-  bool keeps_step(const StepKey& step) const;
+  bool keeps_step(const StepKey& step) const { return !filters_ || same_.count(step) != 0; }
   /// A row of a whole file: its rank lacks no step in either run.
   bool keeps_rank(const RankKey& rank) const { return !filters_ || lacking_.count(rank) == 0; }
 
  private:
-  const std::set<RankKey>& having(const RanksByStep& steps, const StepKey& step) const;
-
   bool filters_ = false;
-  RanksByStep own_, other_;
-  std::set<RankKey> all_, common_, lacking_, none_;
+  RanksByStep kept_;            // ranks whose own rows of the step are kept
+  std::set<StepKey> same_;      // steps that the same ranks have
+  std::set<RankKey> lacking_;
 };
 
 struct RowFilters {
