@@ -109,8 +109,8 @@ Comm::Comm(int& argc, char**& argv, MpiStart start) : state_(std::make_unique<St
   state_->latest.resize(1);
   if (start == MpiStart::alone) return;
   state_->started = true;
-  if (const char* choice = transports_of_one_node([](const char* name) { return std::getenv(name); }))
-    setenv("OMPI_MCA_pml", choice, 0);
+  for (const auto& [name, value] : settings_of_one_node([](const char* variable) { return std::getenv(variable); }))
+    setenv(name, value, 0);
   int provided = MPI_THREAD_SINGLE;
   check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   send_at_once();

@@ -66,13 +66,15 @@ TEST(Comm, WhoSleepsReceivesWhatOthersDo) {
 
 TEST(Comm, WhatOneNodeNeedsNotWasSetBeforeTheStart) {
   static_cast<void>(world());
-  const char* set = std::getenv("OMPI_MCA_pml");
-  const char* wanted = transports_of_one_node([&](const char* name) {
-    return std::string_view(name) == "OMPI_MCA_pml" ? nullptr : std::getenv(name);
-  });
-  if (wanted == nullptr) return;
-  ASSERT_NE(set, nullptr);
-  if (std::string_view(set) != wanted) GTEST_SKIP() << "OMPI_MCA_pml was set by whoever started this test";
+  const auto as_before = [](const char* variable) {
+    const std::string_view name(variable);
+    return name == "OMPI_MCA_pml" || name == "OMPI_MCA_btl_tcp_disable_family" ? nullptr : std::getenv(variable);
+  };
+  for (const auto& [name, value] : settings_of_one_node(as_before)) {
+    const char* set = std::getenv(name);
+    ASSERT_NE(set, nullptr) << name;
+    if (std::string_view(set) != value) GTEST_SKIP() << name << " was set by whoever started this test";
+  }
 }
 
 TEST(Comm, AloneNeedsNoOther) {

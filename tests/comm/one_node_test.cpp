@@ -14,11 +14,13 @@ using Variables = std::map<std::string, std::string>;
 
 /// What is set; "" for nothing. No file of the user's but in HOME, if that is given.
 std::string set_with(const Variables& variables) {
-  const char* choice = transports_of_one_node([&](const char* name) {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  });
-  return choice == nullptr ? "" : choice;
+  std::string all;
+  for (const auto& [name, value] : settings_of_one_node([&](const char* variable) {
+         const auto found = variables.find(variable);
+         return found == variables.end() ? nullptr : found->second.c_str();
+       }))
+    all += (all.empty() ? "" : " ") + std::string(name) + "=" + value;
+  return all;
 }
 
 Variables two_here(const Variables& more = {}) {
@@ -27,7 +29,7 @@ Variables two_here(const Variables& more = {}) {
   return all;
 }
 
-constexpr const char* no_network = "^cm,ucx";
+constexpr const char* no_network = "OMPI_MCA_pml=^cm,ucx OMPI_MCA_btl_tcp_disable_family=6";
 
 TEST(OneNode, NetworkLayersAreLeftOut) { EXPECT_EQ(set_with(two_here()), no_network); }
 
@@ -66,7 +68,8 @@ TEST(OneNode, ChoicesOfTheUsersFileStay) {
   const test::ScratchFolder home;
   const Variables there = two_here({{"HOME", home.path()}});
   EXPECT_EQ(set_with(there), no_network);
-  for (const char* line : {"btl = self,sm\n", "# mine\n  mtl=ofi\n", "osc\t= ^rdma", "orte_tag_output = 1\npml = ucx\n"}) {
+  for (const char* line : {"btl = self,sm\n", "# mine\n  mtl=ofi\n", "osc\t= ^rdma", "orte_tag_output = 1\npml = ucx\n",
+                           "btl_tcp_disable_family = 4\n"}) {
     home.write(".openmpi/mca-params.conf", line);
     EXPECT_EQ(set_with(there), "") << line;
   }
