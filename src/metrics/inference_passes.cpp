@@ -65,6 +65,24 @@ std::int64_t step_at(const RankTrace& trace, std::int64_t time_ns) {
   return outside_step;
 }
 
+/// Whether damage may have taken GPU events that the pass launched: by launches, as of steps (parse/lost_steps.hpp).
+bool may_lack_events(const RankTrace& trace, const Pass& pass) {
+  if (trace.loss == FileLoss::nothing) return false;
+  if (!trace.has_launches()) return true;
+  std::int64_t until_ns = trace.launches_until_ns;
+  if (trace.launches_graphs && trace.events.size() > 0) {  // of one launch events may be there and missing
+    const std::size_t last = trace.events.size() - 1;
+    const std::int64_t launch_ns = trace.events.launch_ns[last];
+    until_ns = launch_ns == absent_ns ? trace.events.start_ns[last] : launch_ns;
+  }
+  if (trace.loss == FileLoss::rest && until_ns != absent_ns && pass.end_ns > until_ns) return true;
+  for (const std::int64_t launch_ns : trace.lone_launches_ns)
+    if (pass.start_ns <= launch_ns && launch_ns < pass.end_ns) return true;
+  return std::any_of(trace.lost_between.begin(), trace.lost_between.end(), [&](const Interval& piece) {
+    return pass.start_ns <= piece.end_ns && piece.start_ns < pass.end_ns;
+  });
+}
+
 }  // namespace
 
 std::string_view to_text(PassKind kind) {
@@ -141,6 +159,7 @@ void add_passes(const RankTrace& trace, bool (*wanted)(PassKind), std::vector<Pa
   const std::vector<std::size_t> device_row = device_rows(trace);
   const std::size_t devices = std::max<std::size_t>(1, trace.devices.size());
   std::vector<BusyLists> busy(passes.size() * devices);
+  const BusyLists none;
   const EventTable& events = trace.events;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const std::int64_t at = events.launch_ns[i] == absent_ns ? events.start_ns[i] : events.launch_ns[i];
@@ -161,8 +180,9 @@ void add_passes(const RankTrace& trace, bool (*wanted)(PassKind), std::vector<Pa
   }
   for (std::size_t p = 0; p < passes.size(); ++p) {
     if (!wanted(passes[p].marker.kind)) continue;
+    const bool lacks = may_lack_events(trace, passes[p]);
     for (std::size_t d = 0; d < devices; ++d) {
-      const BusyLists& lists = busy[p * devices + d];
+      const BusyLists& lists = lacks ? none : busy[p * devices + d];
       PassRow row;
       row.step.step = step_at(trace, passes[p].start_ns);
       row.device = d < trace.devices.size() ? trace.devices[d] : 0;
@@ -200,7 +220,12 @@ std::vector<PassLength> over_ranks(const std::vector<PassRow>& passes) {
   return out;
 }
 
-std::string report_communication(const std::vector<PassRow>& passes, Report& out) {
+std::string report_communication(const std::vector<PassRow>& passes, const Ranks& ranks_of_run, Report& out) {
+  const auto lost = [&](const PassRow& row) {
+    if (row.gpu_end_ns != absent_ns) return false;
+    const std::int32_t at = ranks_of_run.find(row.step.iteration, row.replica, row.rank);
+    return at >= 0 && ranks_of_run.entries[static_cast<std::size_t>(at)].facts.damaged();
+  };
   struct Sum {
     std::int32_t iteration = -1;
     RankId rank;
@@ -210,6 +235,7 @@ std::string report_communication(const std::vector<PassRow>& passes, Report& out
   std::map<std::tuple<std::int32_t, RankId, std::int32_t, std::int32_t>, Sum> ranks;
   Sum all;
   for (const PassRow& row : passes) {
+    if (lost(row)) continue;
     Sum& own = ranks[{row.step.iteration, row.rank, row.device, row.replica}];
     own.iteration = row.step.iteration, own.rank = row.rank, own.device = row.device, own.replica = row.replica;
     for (Sum* sum : {&own, &all}) {
@@ -245,6 +271,7 @@ std::string report_communication(const std::vector<PassRow>& passes, Report& out
   columns.push_back(column("compute_ns", &Sum::compute_ns, "ns", "compute within them"));
   out.extra_tables.push_back(make_table("rows", "passes of each rank and device, summed", columns, rows));
   lines.add_to(out.details);
+  if (all.passes_count == 0) return "communication unknown (the GPU events of every pass are lost with the damage of the files)";
   return "communication " + percent(share(all.communication_ns, all)) + " of it, " +
          percent(share(all.exposed_ns, all)) + " exposed";
 }

@@ -54,6 +54,7 @@ std::vector<PassLength> over_ranks(const std::vector<PassRow>& passes);
 
 /// Adds the headlines communication_ratio and exposed_ratio of the time of the passes until their GPU work ended, the
 /// table "rows" (sums by rank) and the long form; returns "communication 12.3 % of it, 4.5 % exposed".
-std::string report_communication(const std::vector<PassRow>& passes, Report& out);
+/// Passes that lost GPU events with the damage of a file, which have none then, count in neither.
+std::string report_communication(const std::vector<PassRow>& passes, const Ranks& ranks_of_run, Report& out);
 
 }  // namespace ccl

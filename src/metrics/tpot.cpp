@@ -43,7 +43,7 @@ struct Tpot {
       return context.workload.phase.value.value_or("") == "inference" ? out.absent(why) : out.not_applicable(why);
     }
     std::string line;
-    if (!passes.empty()) line = report_passes(passes, out) + report_communication(tables.of<PassRow>(), out);
+    if (!passes.empty()) line = report_passes(passes, out) + report_communication(tables.of<PassRow>(), context.ranks, out);
     if (benched) line += (line.empty() ? "" : "; ") + report_bench(bench, out);
     add_line(out.page, "TPOT", line);
   }

@@ -50,7 +50,7 @@ struct Ttft {
              milliseconds(static_cast<double>(passes.front().whole_ns)) + " until its GPU work ended";
       if (lengths.size() > 1)
         line += " (mean of " + std::to_string(lengths.size()) + " passes: " + milliseconds(mean(lengths)) + ")";
-      line += "; " + report_communication(tables.of<PassRow>(), out);
+      line += "; " + report_communication(tables.of<PassRow>(), context.ranks, out);
     }
     if (benched) {
       out.value("bench_mean_s", bench.mean_ttft_s, "mean in the benchmark's result file");

@@ -79,6 +79,37 @@ TEST(Ttft, SharesAreOfTheTimeUntilTheGpuIsDone) {
   EXPECT_EQ(headline(r, "communication_ratio"), 0.5) << "the marker is over before the kernel starts";
 }
 
+TEST(Ttft, APassThatLostGpuEventsHasNoneAndCountsInNeitherPartOfTheShare) {
+  SmallRun run;
+  for (const std::int64_t until_ns : {std::int64_t{400}, std::int64_t{240}}) {
+    TraceBuilder builder;
+    builder.rank(until_ns < 300 ? 1 : 0).group("tp", "mesh_tp", {0, 1}, -1, Dimension::tp).step(0, 0, 1000);
+    builder.slice(SliceKind::user_annotation, "execute_context_2(64)_generation_0(0)", 100, 150);
+    builder.slice(SliceKind::user_annotation, "execute_context_2(64)_generation_0(0)", 200, 300);
+    builder.collective(CollectiveOp::all_reduce, "tp", 64, 120, 10, 110);
+    builder.collective(CollectiveOp::all_reduce, "tp", 64, 230, 50, 220);
+    builder.raw().loss = FileLoss::rest;
+    builder.raw().launches_until_ns = until_ns;
+    run.add(builder.build());
+    run.ranks.entries.back().facts.loss = FileLoss::rest;
+  }
+  const MetricResult r = run.result("ttft");
+  ASSERT_EQ(table(r, "passes").rows_count, 4);
+  EXPECT_EQ(integer_at(r, "passes", 3, "dur_ns"), 100) << "the marker is whole";
+  EXPECT_EQ(integer_at(r, "passes", 3, "communication_count"), 0);
+  EXPECT_DOUBLE_EQ(headline(r, "communication_ratio"), (10.0 + 50 + 10) / (50 + 100 + 50));
+
+  TraceBuilder all;
+  all.rank(0).step(0, 0, 1000).slice(SliceKind::user_annotation, "execute_context_2(64)_generation_0(0)", 100, 150);
+  all.kernel("gemm", 120, 10, 110);
+  all.raw().loss = FileLoss::rest;
+  all.raw().launches_until_ns = 110;
+  SmallRun lost;
+  lost.add(all.build()).ranks.entries.back().facts.loss = FileLoss::rest;
+  const std::string page = page_of(lost.result("ttft"));
+  EXPECT_NE(page.find("communication unknown (the GPU events of every pass"), std::string::npos) << page;
+}
+
 TEST(Ttft, BenchmarkResultsStandBesideTheTraces) {
   SmallRun run = serving_run();
   run.workload.bench.file = "bench_results.jsonl";
