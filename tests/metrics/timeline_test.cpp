@@ -77,10 +77,10 @@ SmallRun two_hosts() {
   return run;
 }
 
-const ResultMatrix& matrix(const SmallRun& run, const std::string& path) {
+const ResultMatrix& matrix(const SmallRun& run, std::string_view path) {
   for (const ResultMatrix& found : run.matrices)
     if (found.path == path) return found;
-  throw std::logic_error("no matrix " + path);
+  throw std::logic_error("no matrix " + std::string(path));
 }
 
 TEST(Timeline, RowsAreRanksAndDevicesOnTheCorrectedClock) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -326,11 +327,11 @@ inline double headline(const MetricResult& result, const std::string& name) {
     if (line.name == name) return line.value;
   return std::numeric_limits<double>::quiet_NaN();
 }
-inline const ResultTable& table(const MetricResult& result, const std::string& name) {
+inline const ResultTable& table(const MetricResult& result, std::string_view name) {
   for (const auto* tables : {&result.tables, &result.report.extra_tables})
     for (const ResultTable& found : *tables)
       if (found.name == name) return found;
-  throw std::logic_error("no table " + name);
+  throw std::logic_error("no table " + std::string(name));
 }
 inline std::int64_t integer_at(const MetricResult& result, const std::string& name, std::int64_t row,
                                const std::string& column) {
