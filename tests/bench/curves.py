@@ -11,22 +11,8 @@ import shutil
 import sys
 import tempfile
 
-from measure import Run, Tools, machine, ready, table
+from measure import BEHIND_PARSE, Run, Stages, Tools, machine, ready, table
 from speed import MAIN_JOB, metrics
-
-BEHIND_PARSE = ("agree", "match", "close", "graph", "merge", "report", "write")
-
-
-def stages(run):
-    """--timings -> {stage: (CPU s of the slowest worker, CPU s of all, items, sent bytes)}, peak MB of a worker.
-    CPU, since more workers than processors wait for each other most of the wall time."""
-    workers = int(re.search(r"(\d+) workers", run.err).group(1))
-    rows = {}
-    for line in run.err.splitlines():
-        cells = line.split()
-        if len(cells) == 9 and re.fullmatch(r"[\d.]+", cells[1]):
-            rows[cells[0]] = (float(cells[3]), float(cells[2]) * workers, int(cells[6]), int(cells[7]))
-    return rows, int(re.search(r"peak memory of a worker (\d+) MB", run.err).group(1))
 
 
 class Curves:
@@ -67,23 +53,16 @@ class Curves:
         print("\nThe same GPU events among more CPU events\n")
         print(table(rows, ("MB per rank", "main-job metrics MB", "all metrics MB")))
 
-    def job(self, ranks):
-        folder = os.path.join(self.work, f"ranks{ranks}")
-        if not os.path.exists(folder):
-            Run([self.tools.synth, "--preset", "perlmutter-6144", "--mesh", f"pp=4,dp_shard={ranks // 16},tp=4",
-                 "--no-faults", "--gz", "-o", folder])
-        return folder
-
     def measured(self, ranks, workers):
-        run = Run(self.tools.mpirun(workers, *self.analyze(self.job(ranks))))
-        rows, peak = stages(run)
-        records = rows["match"][2]
-        behind = sum(rows[stage][1] for stage in BEHIND_PARSE)
-        slowest = [f"{rows[stage][0]:.3f}" for stage in ("analyze", *BEHIND_PARSE)]
-        return (ranks, workers, records, *slowest, f"{run.wall_s:.1f}", f"{behind:.2f}", f"{behind * 1e6 / max(records, 1):.2f}",
-                f"{rows['match'][3] * 1e-6:.1f}", f"{rows['merge'][3] * 1e-6:.1f}", peak)
+        run = Run(self.tools.mpirun(workers, *self.analyze(self.tools.job(self.work, ranks))))
+        stages = Stages(run)
+        behind = sum(stages.cpu_of_all_s[stage] for stage in BEHIND_PARSE)  # CPU: with more workers than processors wall is waiting
+        slowest = [f"{stages.cpu_s[stage]:.3f}" for stage in ("analyze", *BEHIND_PARSE)]
+        return (ranks, workers, stages.items["match"], *slowest, f"{run.wall_s:.1f}", f"{behind:.2f}",
+                f"{stages.behind_parse_us():.2f}", f"{stages.sent['match'] * 1e-6:.1f}", f"{stages.sent['merge'] * 1e-6:.1f}",
+                stages.peak_mb)
 
-    HEAD = ("ranks", "workers", "records", "analyze", *BEHIND_PARSE, "run, wall s", "CPU s behind parse", "µs per record",
+    HEAD = ("ranks", "workers", "records", "analyze", *BEHIND_PARSE, "run, wall s", "CPU s behind parse", "µs per record, slowest worker",
             "match MB sent", "merge MB sent", "peak MB")
 
     def ranks(self):
@@ -91,7 +70,7 @@ class Curves:
         for ranks in map(int, self.options.ranks.split(",")):
             rows.append(self.measured(ranks, 2))
             print(*rows[-1], file=sys.stderr, flush=True)
-            shutil.rmtree(self.job(ranks))
+            shutil.rmtree(self.tools.job(self.work, ranks))
         print("\nOver training ranks, 2 workers, all metrics; CPU seconds of the slowest worker by stage\n")
         print(table(rows, self.HEAD))
 
@@ -101,7 +80,7 @@ class Curves:
         for workers in (1, 2, 4, 8, 16, 32):
             rows.append(self.measured(ranks, workers))
             print(*rows[-1], file=sys.stderr, flush=True)
-        shutil.rmtree(self.job(ranks))
+        shutil.rmtree(self.tools.job(self.work, ranks))
         print("\nOver workers, oversubscribed\n")
         print(table(rows, self.HEAD))
 

@@ -1,6 +1,7 @@
 """What the bench scripts share: commands run in turn, their CPU and wall time and memory as the kernel accounts them."""
 import os
 import platform
+import re
 import shlex
 import shutil
 import statistics
@@ -13,6 +14,7 @@ MPI_SETTINGS = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM":
                 "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl_tcp_if_include": "lo",
                 "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # the same for Open MPI 5
                 "OMPI_MCA_oob_tcp_if_include": "lo", "OMPI_MCA_mpi_yield_when_idle": "1"}
+BEHIND_PARSE = ("agree", "match", "close", "graph", "merge", "report", "write")
 
 
 class Run:
@@ -67,6 +69,27 @@ def wall(runs):
     return [run.wall_s for run in runs]
 
 
+class Stages:
+    """What --timings says: by stage wall and CPU s of the slowest worker, CPU s of all, items and bytes sent; peak MB of a worker."""
+
+    def __init__(self, run):
+        workers = int(re.search(r"(\d+) workers?\b", run.err).group(1))
+        self.wall_s, self.cpu_s, self.cpu_of_all_s, self.items, self.sent = {}, {}, {}, {}, {}
+        for line in run.err.splitlines():
+            cells = line.split()
+            if len(cells) != 9 or not re.fullmatch(r"[\d.]+", cells[1]):
+                continue
+            stage = cells[0]
+            self.wall_s[stage], self.cpu_s[stage] = float(cells[1]), float(cells[3])
+            self.cpu_of_all_s[stage] = float(cells[2]) * workers
+            self.items[stage], self.sent[stage] = int(cells[6]), int(cells[7])
+        self.peak_mb = int(re.search(r"peak memory of a worker (\d+) MB", run.err).group(1))
+
+    def behind_parse_us(self):
+        """CPU of the slowest worker in the stages behind the parse, µs a collective record."""
+        return sum(self.cpu_s[stage] for stage in BEHIND_PARSE) * 1e6 / max(self.items["match"], 1)
+
+
 def table(rows, head):
     widths = [max(len(str(row[i])) for row in [head, *rows]) for i in range(len(head))]
     line = lambda row: "| " + " | ".join(str(cell).ljust(width) for cell, width in zip(row, widths)) + " |"
@@ -117,3 +140,11 @@ class Tools:
 
     def mpirun(self, workers, *command):
         return ["mpirun", "-np", str(workers), *command]
+
+    def job(self, work, ranks):
+        """A folder with the small traces of a synthetic job without faults, made once: 0.1 GB per 1000 ranks."""
+        folder = os.path.join(work, f"ranks{ranks}")
+        if not os.path.exists(folder):
+            Run([self.synth, "--preset", "perlmutter-6144", "--mesh", f"pp=4,dp_shard={ranks // 16},tp=4",
+                 "--no-faults", "--gz", "-o", folder])
+        return folder

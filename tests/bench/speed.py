@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The table of speed ratios, each inside one run on one machine: the program beside bare walks of the same file.
 
-    speed.py --build BUILD [--work DIR] [--gb 1] [--runs 5] [--only plain,gz,nsys,workers,python,start] [--trace FILE]
+    speed.py --build BUILD [--work DIR] [--gb 1] [--runs 5] [--only PARTS] [--trace FILE]
 
+PARTS: plain,gz,nsys,one_file,workers,python,merge,start. workers is 16 files of --gb in all, merge wants 0.9 GB and 3 minutes.
 Needs about 3.2 times --gb of disk in --work (a temporary folder, removed) and nothing but the standard library."""
 import argparse
 import gzip
@@ -12,7 +13,7 @@ import sys
 import tempfile
 
 import nsys_export
-from measure import Run, Tools, cpu, interleaved, machine, ratios, ready, spread, table, wall
+from measure import Run, Stages, Tools, cpu, interleaved, machine, ratios, ready, spread, table, wall
 
 MAIN_JOB = ("coll_call_num", "iter_time", "comm_comp_overlap", "gpu_utilization", "traffic_distribution",
             "straggler_lag", "timeline")
@@ -98,6 +99,21 @@ class Bench:
             self.row(f"nsys SQLite, {what}: bare SELECT / program, CPU", "", spread(ratios(cpu(done["select"]), cpu(done[name]))))
         os.remove(path)
 
+    def one_file(self):
+        """One plain file by 1 and by 2 workers, beside one and two bare walks over all of it."""
+        path = self.file()
+        job = self.analyze(path, "--timings", *metrics(MAIN_JOB))
+        walk = f"{self.tools.bare_walk} {path}"
+        done = interleaved({"walk 1": [self.tools.bare_walk, path], "walk 2": ["sh", "-c", f"{walk} & {walk}; wait"],
+                            "1": job, "2": self.tools.mpirun(2, *job)}, self.runs)
+        walks = [2 * gain for gain in ratios(wall(done["walk 1"]), wall(done["walk 2"]))]
+        stages = {workers: [sum(Stages(run).wall_s.values()) for run in done[workers]] for workers in ("1", "2")}
+        own = ratios(stages["1"], stages["2"])
+        self.row("one file, gain of 2 workers / gain of 2 bare walks, wall of the stages", "≥ 0.95", spread(ratios(own, walks)),
+                 f"workers {spread(own)}, walks {spread(walks)}; {spread(stages['1'])} and {spread(stages['2'])} s")
+        self.row("the same with the start of mpirun and MPI_Init", "",
+                 spread(ratios(ratios(wall(done["1"]), wall(done["2"])), walks)))
+
     def workers(self):
         """16 equal files by 1 and by 2 workers, beside one and two bare walks over the same bytes."""
         folder = os.path.join(self.work, "equal")
@@ -116,6 +132,26 @@ class Bench:
         self.row("gain of 2 workers / gain of 2 bare walks, wall", "≥ 0.95", spread(ratios(own, walk)),
                  f"workers {spread(own)}, walks {spread(walk)}; both with mpirun and MPI_Init")
         shutil.rmtree(folder)
+
+    def merge(self):
+        """What is behind the parse, by records: many small ranks against six times as many, with and without first touches."""
+        few, many = (16, 32) if self.smoke else (1024, 6144)
+        commands = {}
+        for ranks in (few, many):
+            job = self.analyze(self.tools.job(self.work, ranks), "--timings")
+            touched = ["env", f"LD_PRELOAD={self.tools.touched_heap}.so", "CCL_TOUCHED_HEAP_MB=1500"]
+            commands[ranks, "as it is"] = self.tools.mpirun(2, *job)
+            if os.path.exists(f"{self.tools.touched_heap}.so"):
+                commands[ranks, "heap touched before"] = self.tools.mpirun(2, *touched, *job)
+        done = {name: [Stages(run).behind_parse_us() for run in runs]
+                for name, runs in interleaved(commands, self.runs, warm_up=False).items()}
+        for ranks, how in commands:
+            if ranks == many:
+                growth = spread(ratios(done[many, how], done[few, how]))
+                self.row(f"behind the parse, µs a record, {many} / {few} ranks, {how}", "≤ 1", growth,
+                         f"{spread(done[few, how])} and {spread(done[many, how])} µs, slowest of 2 workers")
+        for ranks in (few, many):
+            shutil.rmtree(self.tools.job(self.work, ranks))
 
     def python(self):
         path = self.file()
@@ -155,7 +191,7 @@ def main():
     parser.add_argument("--work")
     parser.add_argument("--gb", type=float, default=1)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--only", default="plain,gz,nsys,workers,python,start")
+    parser.add_argument("--only", default="plain,gz,nsys,one_file,workers,python,merge,start")
     parser.add_argument("--trace", help="measure this plain trace instead of a generated one")
     parser.add_argument("--smoke", action="store_true", help="tiny and once: does the bench still run")
     options = parser.parse_args()
