@@ -139,7 +139,7 @@ class Bench:
         commands = {}
         for ranks in (few, many):
             job = self.analyze(self.tools.job(self.work, ranks), "--timings")
-            touched = ["env", f"LD_PRELOAD={self.tools.touched_heap}.so", "CCL_TOUCHED_HEAP_MB=1500"]
+            touched = ["env", f"LD_PRELOAD={self.tools.touched_heap}.so", f"CCL_TOUCHED_HEAP_MB={64 if self.smoke else 1500}"]
             commands[ranks, "as it is"] = self.tools.mpirun(2, *job)
             if os.path.exists(f"{self.tools.touched_heap}.so"):
                 commands[ranks, "heap touched before"] = self.tools.mpirun(2, *touched, *job)

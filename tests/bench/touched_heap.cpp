@@ -2,6 +2,7 @@
 // whatever it tells malloc. What stages then take is without first touches of pages, whose price is the machine's: a
 // virtual one may have given pages that lay free back to its host, and the longer they lay the dearer they are.
 #include <dlfcn.h>
+#include <errno.h>  // program_invocation_short_name
 #include <malloc.h>
 
 #include <climits>
