@@ -1,7 +1,5 @@
 #include "analyze.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -12,7 +10,6 @@
 #include "core/bytes.hpp"
 #include "exchange/graph_order.hpp"
 #include "exchange/settle_records.hpp"
-#include "metrics/format.hpp"
 #include "parse/execution_trace.hpp"
 #include "parse/memory_snapshot.hpp"
 #include "parse/nsys_survey.hpp"
@@ -209,25 +206,6 @@ std::vector<std::pair<std::string, std::int64_t>> steps_asked(const Config& conf
   for (const auto& [option, edge] : {std::pair("--start ", &config.window_start), {"--end ", &config.window_end}})
     if (edge->starts_with("step:")) asked.emplace_back(option + *edge, std::stoll(edge->substr(5)));
   return asked;
-}
-
-void refuse_absent_steps(const LocalResults& local, const Config& config, const Comm& comm) {
-  const auto asked = steps_asked(config);
-  if (asked.empty()) return;
-  ByteWriter mine;
-  mine.array(std::vector<std::int64_t>(local.steps_seen.begin(), local.steps_seen.end()));
-  std::set<std::int64_t> seen;
-  for (const Bytes& part : comm.gather_all(mine.take())) {
-    const std::vector<std::int64_t> steps = ByteReader(part).array<std::int64_t>();
-    seen.insert(steps.begin(), steps.end());
-  }
-  for (const auto& [option, step] : asked) {
-    if (seen.count(step) != 0) continue;
-    const std::string present = seen.empty()
-                                    ? "no trace has steps"
-                                    : fmt::format("{}, {} to {}", counted(seen.size(), "step"), *seen.begin(), *seen.rbegin());
-    throw FatalError(ExitCode::bad_request, fmt::format("{} is in no trace ({})", option, present));
-  }
 }
 
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/problems.hpp"
 #include "core/progress.hpp"
 #include "discover/discover.hpp"
@@ -55,9 +55,6 @@ bool wants_matching(const Metrics& metrics, const Config& config);
 
 /// Steps that --step, --start and --end name, each as it was written and its number.
 std::vector<std::pair<std::string, std::int64_t>> steps_asked(const Config& config);
-
-/// A step that is asked for and no trace has is a bad request. Collective.
-void refuse_absent_steps(const LocalResults& local, const Config& config, const Comm& comm);
 
 /// Rank-local groups of the accepted traces, for agree_on_groups. A group that carries no collective of a trace does
 /// not speak against matching by Seq.

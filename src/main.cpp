@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "config_check.hpp"
-#include "config_command_line.hpp"
-#include "config_job.hpp"
+#include "config/check.hpp"
+#include "config/command_line.hpp"
+#include "config/job.hpp"
 #include "core/freed_memory.hpp"
 #include "launch.hpp"
 #include "progress_line.hpp"

@@ -1,7 +1,6 @@
 #include "run.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "analyze.hpp"
 #include "core/freed_memory.hpp"
@@ -9,66 +8,13 @@
 #include "exchange/merge.hpp"
 #include "metrics/all_metrics.hpp"
 #include "metrics/hardware.hpp"
-#include "parse/config_files.hpp"
+#include "refuse.hpp"
 #include "report.hpp"
+#include "shared_settings.hpp"
 #include "stopwatch.hpp"
 #include "store/timeline_export.hpp"
 
 namespace ccl {
-namespace {
-
-/// As worker 0 reads them: a settings file need not exist on every node.
-std::string shared_settings(const std::string& name, const Config& config, const Comm& comm) {
-  std::string text;
-  together(comm, [&] {
-    if (comm.is_first()) text = merged_settings(name, config);
-  });
-  ByteWriter out;
-  out.text(text);
-  return ByteReader(comm.broadcast(out.take())).text();
-}
-
-/// Files that were there and told nothing: a bad request, as if there were none. Says why, of the first few.
-void refuse_nothing(const Config& config, const Problems& mine, const Comm& comm) {
-  constexpr std::size_t shown_most = 8;
-  Problems all;
-  for (const Bytes& part : comm.gather_all(mine.pack())) all.unite(Problems::unpack(part));
-  std::vector<std::pair<std::string, std::string>> files;  // each once, with all that is wrong with it
-  bool only_rank_unknown = false;
-  for (const Problem& row : all.rows()) {
-    if (info(row.code).severity == Severity::notice && row.code != Code::no_gpu_events) continue;
-    if (row.file.empty()) continue;
-    auto at = std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.first == row.file; });
-    const bool first = at == files.end();
-    if (first) at = files.insert(at, {row.file, ""});
-    at->second += (first ? "" : " and ") + std::string(info(row.code).name);
-    if (!row.detail.empty()) at->second += ", " + row.detail;
-  }
-  std::string why;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    only_rank_unknown = only_rank_unknown || files[i].second == info(Code::no_rank).name;
-    if (i < shown_most) why += (i == 0 ? "" : ", ") + files[i].first + ": " + files[i].second;
-  }
-  if (files.size() > shown_most) why += ", and " + std::to_string(files.size() - shown_most) + " more";
-  const bool no_gpu = all.count(Code::no_gpu_events) > 0;
-  throw FatalError(ExitCode::bad_request,
-                   "no usable trace in " + config.input.folders.front() + " (" + why + ")" +
-                       (only_rank_unknown ? " see --rank-regex if only file names tell the ranks"
-                        : no_gpu          ? " profile with ProfilerActivity.CUDA"
-                                          : ""));
-}
-
-/// Nothing was read before the end was asked for: an older result says more than an empty one.
-void keep_older_result(const Config& config, const Comm& comm) {
-  together(comm, [&] {
-    std::error_code error;
-    if (comm.is_first() && std::filesystem::file_size(config.output.hdf5, error) > 0 && !error)
-      throw FatalError(ExitCode::ended_early,
-                       "ended early (no trace had been read yet) " + config.output.hdf5 + " is left as it was");
-  });
-}
-
-}  // namespace
 
 Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   Problems problems;
@@ -76,9 +22,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   Timings timings;
   Stopwatch stopwatch(timings, progress, &comm);
   Metrics metrics = start_metrics(config.metrics);
-  const std::string kernels = shared_settings("kernels", config, comm);
-  const std::string megatron = shared_settings("megatron", config, comm);
-  const Classifier classifier(kernels, {megatron, shared_settings("torchtitan", config, comm)});
+  const Classifier classifier = shared_classifier(config, comm);
   check_hardware_settings(shared_settings("hardware", config, comm));
   check_output(config, comm);
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "comm/comm.hpp"
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/problems.hpp"
 #include "core/progress.hpp"
 

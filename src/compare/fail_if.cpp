@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "config_values.hpp"
+#include "config/values.hpp"
 
 namespace ccl {
 namespace {

@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "compare/show.hpp"
-#include "config_values.hpp"
+#include "config/values.hpp"
 #include "progress_line.hpp"
 #include "standard_output.hpp"
 #include "store/replaced_files.hpp"

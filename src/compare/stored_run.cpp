@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "config_values.hpp"
+#include "config/values.hpp"
 #include "core/kinds.hpp"
 #include "core/problems.hpp"
 

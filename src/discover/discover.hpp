@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/kinds.hpp"
 #include "core/problems.hpp"
 #include "discover/workload.hpp"

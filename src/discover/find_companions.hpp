@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/problems.hpp"
 #include "discover/walk.hpp"
 #include "discover/workload.hpp"

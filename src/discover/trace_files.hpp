@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "comm/comm.hpp"
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/problems.hpp"
 #include "discover/discover.hpp"
 #include "discover/sniff.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/bytes.hpp"
 #include "core/problems.hpp"
 #include "core/tables.hpp"

@@ -29,7 +29,7 @@
 #include <tuple>
 #include <vector>
 
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/device_memory.hpp"
 #include "core/intervals.hpp"
 #include "core/problems.hpp"

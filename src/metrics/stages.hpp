@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/intervals.hpp"
 #include "core/launch_context.hpp"
 #include "parse/classify.hpp"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <tuple>
 
-#include "config_values.hpp"
+#include "config/values.hpp"
 #include "store/hdf5_file.hpp"
 #include "store/timeline_export.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/problems.hpp"
 #include "discover/discover.hpp"
 #include "exchange/event_rows.hpp"

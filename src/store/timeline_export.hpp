@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "config.hpp"
+#include "config/config.hpp"
 #include "core/intervals.hpp"
 #include "exchange/event_rows.hpp"
 #include "exchange/groups.hpp"

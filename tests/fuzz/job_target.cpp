@@ -1,5 +1,5 @@
 // Job files and settings files with any content: read, or refused in one line.
-#include "config_job.hpp"
+#include "config/job.hpp"
 #include "core/problems.hpp"
 #include "parse/classify.hpp"
 #include "parse/config_files.hpp"

@@ -64,7 +64,7 @@ case $rule in
       others='--(cuda-memory-usage|gpu-metrics-devices|include-blobs|include-json|type|nvtx-ranges|build|install|prefix|parallel|mpi|nodes|gtest|test-dir)'
       grep -oE '(^|[^a-z-])--[a-z][a-z-]+' README.md | grep -oE -- '--[a-z-]+' | sort -u | { grep -vxE -- "$others" || true; } |
         while read -r option; do
-          grep -qE -- "$option([^a-z-]|\$)" src/config*.cpp src/compare/main.cpp slurm/*.sh slurm/*.sbatch ||
+          grep -qE -- "$option([^a-z-]|\$)" src/config/*.cpp src/compare/main.cpp slurm/*.sh slurm/*.sbatch ||
             echo "$option: no such option"
         done
       # --events has no page of its own among the schemas.

@@ -1,11 +1,11 @@
-#include "config_command_line.hpp"
+#include "config/command_line.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "config_job.hpp"
+#include "config/job.hpp"
 #include "metrics/all_metrics.hpp"
 #include "support/scratch_folder.hpp"
 

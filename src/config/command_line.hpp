@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "config_options.hpp"
+#include "config/options.hpp"
 
 namespace ccl {
 

@@ -1,11 +1,11 @@
-#include "config_job.hpp"
+#include "config/job.hpp"
 
 #include <yaml-cpp/yaml.h>
 
 #include <filesystem>
 #include <set>
 
-#include "config_values.hpp"
+#include "config/values.hpp"
 #include "core/file_trouble.hpp"
 
 namespace ccl {

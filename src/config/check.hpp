@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "config.hpp"
+#include "config/config.hpp"
 
 namespace ccl {
 

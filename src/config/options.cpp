@@ -1,8 +1,8 @@
-#include "config_options.hpp"
+#include "config/options.hpp"
 
 #include <algorithm>
 
-#include "config_values.hpp"
+#include "config/values.hpp"
 #include "metrics/all_metrics.hpp"
 #include "metrics/hardware.hpp"
 #include "metrics/stages.hpp"

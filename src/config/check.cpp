@@ -1,4 +1,4 @@
-#include "config_check.hpp"
+#include "config/check.hpp"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "config_values.hpp"
+#include "config/values.hpp"
 
 namespace ccl {
 namespace {

@@ -1,10 +1,10 @@
-#include "config_command_line.hpp"
+#include "config/command_line.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "config_job.hpp"
-#include "config_values.hpp"
+#include "config/job.hpp"
+#include "config/values.hpp"
 
 namespace ccl {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "config_options.hpp"
+#include "config/options.hpp"
 
 namespace ccl {
 

@@ -1,4 +1,4 @@
-#include "config_check.hpp"
+#include "config/check.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "config_command_line.hpp"
+#include "config/command_line.hpp"
 #include "metrics/all_metrics.hpp"
 
 namespace ccl {
