@@ -121,8 +121,10 @@ if id=$(readelf -n "$program" 2>/dev/null | grep -m 1 'Build ID') && command -v 
   head -c -1 note >other && printf '\xa5' >>other
   objcopy --update-section .note.gnu.build-id=other "$program" rebuilt
   code=0
-  timeout 60 "${launcher[@]:0:2}" 1 "$program" set/profile_traces -o mixed.h5 : -n 1 ./rebuilt set/profile_traces \
-    -o mixed.h5 >out 2>err || code=$?
+  # Not two programs behind one mpirun: that of Open MPI 5.0.7 crashes on any two.
+  printf '#!/bin/sh\n[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 ] && exec "%s" "$@"\nexec ./rebuilt "$@"\n' "$program" >either
+  chmod +x either
+  timeout 60 "${launcher[@]:0:2}" 2 ./either set/profile_traces -o mixed.h5 >out 2>err || code=$?
   expect "two builds in one run are refused (exit $code)" [ "$code" = 2 ]
   expect "and named" says err '^ccl-analyze: the workers are 2 different builds of ccl-analyze: worker 0 .*, worker 1 '
   expect "in one line" [ "$(grep -c '^ccl-analyze: ' err)" = 1 ]

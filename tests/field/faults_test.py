@@ -81,7 +81,7 @@ class FaultsTest(FieldTest):
         self.assertEqual((code, len(lines)), (2, 1), lines)
 
     def test_out_of_memory(self):
-        big = trace(*[kernel("k%d" % i, 10 * i, 5) for i in range(100000)], rank=0)
+        big = trace(*[kernel("k%d" % i, 10 * i, 5) for i in range(400000)], rank=0)
         code, lines, output = self.together(self.write(big), limit=(resource.RLIMIT_AS, (260 << 20, 260 << 20)))
         self.assertEqual((code, len(lines)), (1, 1), lines)
         self.assertIn("memory", lines[0])

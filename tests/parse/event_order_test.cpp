@@ -58,7 +58,7 @@ TEST(EventOrder, IsTheSameForAnyNumberOfThreads) {
       {"anyhow", [](std::int64_t i) { return (i * 617) % 1009; }}};
   for (const auto& [what, start] : files)
     for (const std::int64_t count : {0, 1, 2, 3, 5, 8, 100, 1200})
-      for (const std::size_t lent : {0, 1, 2, 4}) {
+      for (const std::size_t lent : {0U, 1U, 2U, 4U}) {
         RankTrace trace = trace_of(count, start);
         sort_events(trace, std::vector<Processors>(lent, own_processors()));
         expect_in_order(trace, count, start, what + ", " + std::to_string(count) + " events, " + std::to_string(lent) + " lent");
