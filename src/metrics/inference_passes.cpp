@@ -6,6 +6,7 @@
 
 #include "core/statistics.hpp"
 #include "metrics/busy.hpp"
+#include "parse/lost_steps.hpp"
 
 namespace ccl {
 namespace {
@@ -63,24 +64,6 @@ std::int64_t step_at(const RankTrace& trace, std::int64_t time_ns) {
   for (const Step& step : trace.steps)
     if (step.source == StepSource::span || (time_ns >= step.start_ns && time_ns < step.end_ns)) return step.number;
   return outside_step;
-}
-
-/// Whether damage may have taken GPU events that the pass launched: by launches, as of steps (parse/lost_steps.hpp).
-bool may_lack_events(const RankTrace& trace, const Pass& pass) {
-  if (trace.loss == FileLoss::nothing) return false;
-  if (!trace.has_launches()) return true;
-  std::int64_t until_ns = trace.launches_until_ns;
-  if (trace.launches_graphs && trace.events.size() > 0) {  // of one launch events may be there and missing
-    const std::size_t last = trace.events.size() - 1;
-    const std::int64_t launch_ns = trace.events.launch_ns[last];
-    until_ns = launch_ns == absent_ns ? trace.events.start_ns[last] : launch_ns;
-  }
-  if (trace.loss == FileLoss::rest && until_ns != absent_ns && pass.end_ns > until_ns) return true;
-  for (const std::int64_t launch_ns : trace.lone_launches_ns)
-    if (pass.start_ns <= launch_ns && launch_ns < pass.end_ns) return true;
-  return std::any_of(trace.lost_between.begin(), trace.lost_between.end(), [&](const Interval& piece) {
-    return pass.start_ns <= piece.end_ns && piece.start_ns < pass.end_ns;
-  });
 }
 
 }  // namespace
@@ -180,7 +163,7 @@ void add_passes(const RankTrace& trace, bool (*wanted)(PassKind), std::vector<Pa
   }
   for (std::size_t p = 0; p < passes.size(); ++p) {
     if (!wanted(passes[p].marker.kind)) continue;
-    const bool lacks = may_lack_events(trace, passes[p]);
+    const bool lacks = may_have_lost_events(trace, {passes[p].start_ns, passes[p].end_ns});
     for (std::size_t d = 0; d < devices; ++d) {
       const BusyLists& lists = lacks ? none : busy[p * devices + d];
       PassRow row;

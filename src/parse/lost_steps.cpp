@@ -96,6 +96,23 @@ std::vector<bool> find_lost_steps(const RankTrace& trace) {
   return lost;
 }
 
+bool may_have_lost_events(const RankTrace& trace, const Interval& launched) {
+  if (trace.loss == FileLoss::nothing) return false;
+  if (!trace.has_launches()) return true;
+  std::int64_t until_ns = trace.launches_until_ns;
+  if (trace.launches_graphs && trace.events.size() > 0) {  // of one launch events may be there and missing
+    const std::size_t last = trace.events.size() - 1;
+    const std::int64_t launch_ns = trace.events.launch_ns[last];
+    until_ns = launch_ns == absent_ns ? trace.events.start_ns[last] : launch_ns;
+  }
+  if (trace.loss == FileLoss::rest && until_ns != absent_ns && launched.end_ns > until_ns) return true;
+  for (const std::int64_t launch_ns : trace.lone_launches_ns)
+    if (launched.start_ns <= launch_ns && launch_ns < launched.end_ns) return true;
+  return std::any_of(trace.lost_between.begin(), trace.lost_between.end(), [&](const Interval& piece) {
+    return launched.start_ns <= piece.end_ns && piece.start_ns < launched.end_ns;
+  });
+}
+
 void shift_losses(RankTrace& trace, std::int64_t by_ns) {
   for (std::int64_t& start_ns : trace.lone_launches_ns) start_ns += by_ns;
   if (trace.launches_until_ns != absent_ns) trace.launches_until_ns += by_ns;

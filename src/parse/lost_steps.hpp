@@ -19,6 +19,10 @@ namespace ccl {
 /// not count. A file that lost nothing has no such step.
 std::vector<bool> find_lost_steps(const RankTrace& trace);
 
+/// The same of a stretch of CPU time that is no step, as a pass of a server: whether damage may have taken GPU events that
+/// were launched in it.
+bool may_have_lost_events(const RankTrace& trace, const Interval& launched);
+
 /// All times of what a file lost, as those of its events, move by that much.
 void shift_losses(RankTrace& trace, std::int64_t by_ns);
 
