@@ -1,6 +1,7 @@
 """Failing machines, with 3 workers: one clear line, the right exit code, no complete-looking wrong
 file, no hang. Every run is bounded in time."""
 import os
+import re
 import resource
 import shutil
 import signal
@@ -115,7 +116,13 @@ class FaultsTest(FieldTest):
             time.sleep(0.1)  # equal signals that wait together are one
         return (*self.ended(process), output)
 
-    def assert_honest(self, code, lines, output, partial=4, complete=0):
+    def launcher_keeps_silent(self):
+        """From version 5 on mpirun passes on nothing that the workers say once it was asked to end."""
+        version = subprocess.run([os.environ["CCL_MPIEXEC"].split()[0], "--version"], capture_output=True, text=True).stdout
+        told = re.search(r"Open MPI\) (\d+)\.", version)
+        return told is not None and int(told.group(1)) >= 5
+
+    def assert_honest(self, code, lines, output, partial=4, complete=0, silent=False):
         """When a signal arrives is not in a test's hands: what is left behind must fit the exit code."""
         done = False
         if os.path.exists(output):
@@ -124,7 +131,7 @@ class FaultsTest(FieldTest):
                 self.assertIn((file.attrs["completeness"], code), (("complete", 0), ("complete", complete), ("partial", partial)))
         else:
             self.assertNotEqual(code, 0)
-        if code != 0 and not (done and not lines):  # who had done all when the launcher ended has nothing to say
+        if code != 0 and not ((done or silent) and not lines):  # who had done all when the launcher ended has nothing to say
             self.assertEqual(len(lines), 1, lines)
             self.assertIn("ending early (SIG", lines[0])
 
@@ -155,7 +162,8 @@ class FaultsTest(FieldTest):
 
     def test_the_launcher_ends_the_workers_early(self):
         # Open MPI kills the workers one second later, whatever they are at, and ends with 1, also when they are done.
-        self.assert_honest(*self.signalled("launcher", signal.SIGTERM), partial=1, complete=1)
+        self.assert_honest(*self.signalled("launcher", signal.SIGTERM), partial=1, complete=1,
+                           silent=self.launcher_keeps_silent())
 
     def test_the_launcher_passes_a_signal_on(self):
         self.assert_honest(*self.signalled("launcher", signal.SIGUSR1))
