@@ -156,8 +156,14 @@ class Group {
     std::map<RankId, std::vector<RankFacts>> seen;
     drop_if([&](const Claim& claim) {
       std::vector<RankFacts>& same = seen[claim.rank];
-      for (const RankFacts& other : same)
-        if (identical(other, claim.facts, input_)) return true;
+      for (const RankFacts& other : same) {
+        if (!identical(other, claim.facts, input_)) continue;
+        // Two copies of one trace are no loss, but for one that stands where another rank's should be.
+        const TraceFile &kept = file_of(other, input_), &copy = file_of(claim.facts, input_);
+        if (kept.rank_in_name >= 0 && copy.rank_in_name >= 0 && kept.rank_in_name != copy.rank_in_name)
+          problems_.add(problem_of(Code::duplicate_rank, claim.facts, input_, "the same content as " + kept.shown));
+        return true;
+      }
       same.push_back(claim.facts);
       return false;
     });

@@ -1,6 +1,6 @@
 // kernel: which kernels the GPU time goes to.
 // Definition: count and Σ duration of every kernel name, communication included, copies and sets not; class by
-// configs/kernels.yaml, communication first. Whole file, all ranks.
+// configs/kernels.yaml, communication first. Whole file, with --step only these steps; all ranks.
 // Merge: sums. Headline: share of the largest kernel.
 #include <map>
 
@@ -19,8 +19,8 @@ struct Kernel {
             .unit = "% of the kernel time",
             .question = "Which kernels does the GPU time go to?",
             .definition = "Sum of the durations of the kernel name with the largest sum / sum over all kernels of all "
-                          "ranks; classes by configs/kernels.yaml, communication first. Sums are work, not time: kernels "
-                          "of different streams overlap.",
+                          "ranks, in steps and outside of them (with --step in these); classes by configs/kernels.yaml, "
+                          "communication first. Sums are work, not time: kernels of different streams overlap.",
             .needs = "GPU kernels",
             .section = PageSection::further,
             .aliases = {},
@@ -63,10 +63,13 @@ struct Kernel {
   static void local(const RankTrace& trace, const LocalContext& context, Tables& out) {
     std::vector<Sums> names(2 * trace.strings.size());  // of a name its compute, then its communication
     const EventTable& events = trace.events;
-    for (std::size_t i = 0; i < events.size(); ++i)
-      if (events.kind[i] == EventKind::compute || events.kind[i] == EventKind::communication)
-        names[events.name[i] * 2 + (events.kind[i] == EventKind::communication ? 1 : 0)].combine(
-            {1, events.dur_ns[i], events.dur_ns[i]});
+    const bool outside_too = context.config.input.steps.empty();
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      if (events.kind[i] != EventKind::compute && events.kind[i] != EventKind::communication) continue;
+      if (events.step[i] < 0 && !outside_too) continue;
+      names[events.name[i] * 2 + (events.kind[i] == EventKind::communication ? 1 : 0)].combine(
+          {1, events.dur_ns[i], events.dur_ns[i]});
+    }
     for (std::uint32_t key = 0; key < names.size(); ++key) {
       const Sums& sums = names[key];
       if (sums.kernels_count == 0) continue;

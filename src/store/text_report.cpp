@@ -124,7 +124,6 @@ void add_overlap(Text& text, const Results& results) {
   text.line("Average Overlap", percent(found.value("overlap_ratio")) + " of communication");
   text.line("Minimum Overlap", percent(found.value("overlap_min_ratio")));
   text.line("Maximum Overlap", percent(found.value("overlap_max_ratio")));
-  text.line("Exposed Communication", percent(found.value("exposed_of_period_ratio")) + " of the step period");
   std::map<std::pair<double, double>, std::pair<double, double>> ranks;  // (replica, rank): overlap, communication
   const ResultTable& rows = found.table("rows");
   for (std::int64_t row = 0; row < rows.rows_count; ++row) {
@@ -135,6 +134,7 @@ void add_overlap(Text& text, const Results& results) {
   for (const auto& [rank, sum] : ranks)
     text.line("  " + rank_name(static_cast<std::int32_t>(rank.first), RankId(static_cast<std::int32_t>(rank.second))),
               sum.second == 0 ? "no communication" : percent(sum.first / sum.second));
+  text.line("Exposed Communication", percent(found.value("exposed_of_period_ratio")) + " of the step period");
 }
 
 void add_load(Text& text, const Results& results) {

@@ -32,6 +32,7 @@ for lacking in cut gone; do
   if [ "$lacking" = cut ]; then truncate -s -2000 "$lacking"/profile_traces/*/rank3*; else rm "$lacking"/profile_traces/*/rank5*; fi
   timeout 60 "$analyze" "$lacking" -o "$lacking.h5" -q >out 2>err || exit 1
 done
+timeout 60 "$analyze" base --metric iter_time -o few.h5 -q >out 2>err || exit 1
 plant other --seed 4 --hidden 512 --local-batch 2
 
 run 0 base.h5 again.h5
@@ -73,6 +74,10 @@ expect "a missing rank is named" says out '^incomplete +first: missing rank 5; '
 expect "a bound is qualified" says out '^fail-if .*: kept \(incomplete data\)'
 run 0 cut.h5 gone.h5 --output-json
 expect "in JSON too" says out '"incomplete": \["first: damaged rank 3", "first: without GPU numbers: rank 3 in step 9 \(lost with the damage of the file\)", "second: missing rank 5"\]'
+
+run 0 base.h5 few.h5
+expect "a metric that was not computed is named" says out 'kernel .*few\.h5'
+expect "and is not gone" silent_about out 'gone'
 
 run 2 base.h5 other.h5
 expect "another model is refused with the reason" says err '^ccl-compare: .*cannot be compared \(different '

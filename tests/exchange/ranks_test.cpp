@@ -79,6 +79,17 @@ TEST(Ranks, IdenticalCopyIsUsedOnceSilently) {
   EXPECT_TRUE(b.problems.rows().empty());
 }
 
+TEST(Ranks, ACopyUnderTheNameOfAnotherRankIsNamed) {
+  RankBuilder b;
+  b.add("rank2.json", 2, 4, 2);
+  b.add("rank3.json", 2, 4, 3).fingerprint = b.facts[0].fingerprint;
+  const Ranks ranks = b.resolve();
+  EXPECT_THAT(rank_numbers(ranks), ElementsAre(2));
+  ASSERT_EQ(b.problems.count(Code::duplicate_rank), 1);
+  EXPECT_EQ(b.problems.rows()[0].file, "rank3.json");
+  EXPECT_EQ(b.problems.rows()[0].detail, "the same content as rank2.json");
+}
+
 TEST(Ranks, DistinctNamesSettleAClash) {
   RankBuilder b;
   b.add("rank0.json", 0, 4, 0);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "parse/finish.hpp"
 #include "support/small_run.hpp"
 
 namespace ccl::test {
@@ -31,6 +32,29 @@ TEST(Kernel, EveryKernelIsCountedOnceAndCopiesAreNone) {
   EXPECT_EQ(count, 8);
   EXPECT_EQ(sum_ns, 1200);
   EXPECT_EQ(headline(result, "kernels_count"), 8);
+}
+
+TEST(Kernel, OfChosenStepsOnlyTheirs) {
+  const auto run_of = [](const std::vector<std::int64_t>& steps) {
+    SmallRun run;
+    RankTrace trace = TraceBuilder()
+                          .rank(0)
+                          .step(4, 0, 100)
+                          .step(5, 100, 200)
+                          .kernel("ampere_sgemm_128", 10, 20)
+                          .kernel("ampere_sgemm_128", 110, 50)
+                          .kernel("ampere_sgemm_128", 900, 40)
+                          .build();
+    run.config.input.steps = steps;
+    if (!steps.empty()) select_steps(trace, steps);
+    run.add(std::move(trace));
+    return run;
+  };
+  SmallRun all = run_of({}), fifth = run_of({5});
+  EXPECT_EQ(headline(all.result("kernel"), "kernels_count"), 3);  // outside of steps too
+  const MetricResult result = fifth.result("kernel");
+  EXPECT_EQ(headline(result, "kernels_count"), 1);
+  EXPECT_EQ(integer_at(result, "rows", 0, "sum_ns"), 50);
 }
 
 TEST(Kernel, TopIsOverAllRanks) {
