@@ -161,12 +161,18 @@ class Group {
         // Two copies of one trace are no loss, but for one that stands where another rank's should be.
         const TraceFile &kept = file_of(other, input_), &copy = file_of(claim.facts, input_);
         if (kept.rank_in_name >= 0 && copy.rank_in_name >= 0 && kept.rank_in_name != copy.rank_in_name)
-          problems_.add(problem_of(Code::duplicate_rank, claim.facts, input_, "the same content as " + kept.shown));
+          add_duplicate(claim, "the same content as " + kept.shown);
         return true;
       }
       same.push_back(claim.facts);
       return false;
     });
+  }
+
+  void add_duplicate(const Claim& claim, std::string detail) {
+    Problem p = problem_of(Code::duplicate_rank, claim.facts, input_, std::move(detail));
+    p.rank = claim.rank.value;
+    problems_.add(std::move(p));
   }
 
   void use_names_after_clash() {
@@ -199,9 +205,7 @@ class Group {
     drop_if([&](const Claim& claim) {
       const auto [at, added] = first.try_emplace(claim.rank, file_of(claim.facts, input_).shown);
       if (added) return false;
-      Problem p = problem_of(Code::duplicate_rank, claim.facts, input_, "used instead: " + at->second);
-      p.rank = claim.rank.value;
-      problems_.add(std::move(p));
+      add_duplicate(claim, "used instead: " + at->second);
       return true;
     });
   }

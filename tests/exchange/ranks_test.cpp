@@ -86,6 +86,7 @@ TEST(Ranks, ACopyUnderTheNameOfAnotherRankIsNamed) {
   const Ranks ranks = b.resolve();
   EXPECT_THAT(rank_numbers(ranks), ElementsAre(2));
   ASSERT_EQ(b.problems.count(Code::duplicate_rank), 1);
+  EXPECT_EQ(b.problems.rows()[0].rank, 2);
   EXPECT_EQ(b.problems.rows()[0].file, "rank3.json");
   EXPECT_EQ(b.problems.rows()[0].detail, "the same content as rank2.json");
 }
