@@ -1,11 +1,10 @@
 #include "metrics/busy.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "core/interval_passes.hpp"
 #include "core/shares.hpp"
+#include "metrics/part_sweep.hpp"
 
 namespace ccl {
 namespace {
@@ -83,7 +82,7 @@ std::vector<std::size_t> device_rows(const RankTrace& trace) {
 namespace {
 
 // Room for all at once, of which only what is used is touched: lists that double copy themselves to fresh memory.
-void make_room(std::vector<BusyLists>& lists, const std::vector<Counts>& counts) {
+void make_room(std::span<BusyLists> lists, const std::vector<Counts>& counts) {
   for (std::size_t at = 0; at < lists.size(); ++at)
     for (std::size_t which = 0; which < 3; ++which) list_of(lists[at], which).reserve(counts[at][which]);
 }
@@ -131,7 +130,8 @@ BusyTrace::BusyTrace(const RankTrace& trace, std::span<const Processors> lent, b
   // Steps follow each other but for a few events, unless a trace is damaged; then one pass makes all of them.
   std::size_t passed = 0;
   for (const Rows& of_step : rows_) passed += of_step.end - of_step.first;
-  all_at_once_ = passed > 4 * trace.events.size() || trace.events.size() <= few_events;
+  interleaved_ = passed > 4 * trace.events.size();
+  keeps_steps_ = interleaved_ || trace.events.size() <= few_events;
 }
 
 const std::vector<BusyLists>& BusyTrace::whole() const {
@@ -147,11 +147,16 @@ const std::vector<BusyLists>& BusyTrace::whole() const {
 }
 
 const BusyLists& BusyTrace::step(std::size_t step_row, std::size_t device_row) const {
-  if (rows_[step_row].events_count == trace_.events.size()) return whole()[device_row];
+  if (has_all_events(step_row)) return whole()[device_row];
   if (step_row < made_first_ || step_row >= made_first_ + made_count_) {
-    made_first_ = all_at_once_ ? 0 : step_row;
-    made_count_ = all_at_once_ ? rows_.size() : 1;
-    make_steps(made_first_, made_count_, made_);
+    if (keeps_steps_) {
+      make_all_steps();
+    } else {
+      made_.resize(devices_count);
+      make_step(step_row, made_);
+      made_first_ = step_row;
+      made_count_ = 1;
+    }
   }
   return made_[(step_row - made_first_) * devices_count + device_row];
 }
@@ -167,68 +172,55 @@ BusyTrace::Rows BusyTrace::rows_of(std::size_t first, std::size_t count) const {
   return all;
 }
 
-void BusyTrace::make_steps(std::size_t first, std::size_t count, std::vector<BusyLists>& made) const {
+void BusyTrace::make_all_steps() const {
+  made_first_ = 0;
+  made_count_ = rows_.size();
+  made_.assign(made_count_ * devices_count, {});
+  if (interleaved_) return make_interleaved(made_);
+  const std::vector<Share> shares = shares_of(rows_.size(), lent_);
+  for_each_share(shares, lent_, [&](std::size_t share) {
+    for (std::size_t s = shares[share].begin; s < shares[share].end; ++s)
+      if (!has_all_events(s)) make_step(s, std::span(made_).subspan(s * devices_count, devices_count));
+  });
+}
+
+void BusyTrace::make_step(std::size_t step_row, std::span<BusyLists> made) const {
   const EventTable& events = trace_.events;
-  made.resize(count * devices_count);
+  const Rows rows = rows_[step_row];
   for (BusyLists& lists : made) lists.clear();
-  const auto [from, until, events_count] = rows_of(first, count);
-  const auto for_each_event = [&, from = from, until = until](auto use) {
-    for (std::size_t i = from; i < until; ++i) {
-      const auto step = static_cast<std::size_t>(events.step[i]);  // outside every step: larger than any
-      if (step - first < count) use(i, (step - first) * devices_count + device_of_lane_[events.lane[i]]);
-    }
+  const auto for_each_event = [&](auto use) {
+    for (std::size_t i = rows.first; i < rows.end; ++i)
+      if (static_cast<std::size_t>(events.step[i]) == step_row) use(i, device_of_lane_[events.lane[i]]);
   };
-  // Room that is not used is not touched: of one step there may be more than is needed.
   std::vector<Counts> counts(made.size());
-  if (count == 1)
-    for (Counts& of_device : counts) of_device.fill(events_count);
-  else
-    for_each_event([&](std::size_t i, std::size_t at) { ++counts[at][place_of(events.kind[i])]; });
+  if (keeps_steps_)
+    for_each_event([&](std::size_t i, std::size_t device) { ++counts[device][place_of(events.kind[i])]; });
+  else  // lists that the next step takes over: room that is not used is not touched
+    for (Counts& of_device : counts) of_device.fill(rows.events_count);
   make_room(made, counts);
-  const auto interval = [&](std::size_t i) { return Interval{events.start_ns[i], events.end_ns(i)}; };
-  if (count > 1)  // many lists, of few events
-    return for_each_event([&](std::size_t i, std::size_t at) { add_event(made[at], events.kind[i], interval(i)); });
   std::vector<BusyWriter> writers(made.begin(), made.end());
-  for_each_event([&](std::size_t i, std::size_t at) { writers[at].add(events.kind[i], interval(i)); });
+  for_each_event([&](std::size_t i, std::size_t device) {
+    writers[device].add(events.kind[i], {events.start_ns[i], events.end_ns(i)});
+  });
   for (BusyWriter& writer : writers) writer.finish();
 }
 
+void BusyTrace::make_interleaved(std::span<BusyLists> made) const {
+  const EventTable& events = trace_.events;
+  const auto for_each_event = [&](auto use) {
+    for (std::size_t i = 0; i < events.size(); ++i)
+      if (events.step[i] >= 0)
+        use(i, static_cast<std::size_t>(events.step[i]) * devices_count + device_of_lane_[events.lane[i]]);
+  };
+  std::vector<Counts> counts(made.size());
+  for_each_event([&](std::size_t i, std::size_t at) { ++counts[at][place_of(events.kind[i])]; });
+  make_room(made, counts);
+  for_each_event([&](std::size_t i, std::size_t at) {
+    add_event(made[at], events.kind[i], {events.start_ns[i], events.end_ns(i)});
+  });
+}
+
 namespace {
-
-/// Communication by kind: the merged list of each, and what is counted on the way.
-template <class Kind>
-class PartLists {
- public:
-  /// Events in order of start.
-  void add(std::size_t step, std::size_t device, Kind kind, Interval event) {
-    const std::tuple key(step, device, kind);
-    const auto slot = static_cast<std::size_t>(kind);
-    if (slot >= last_.size()) last_.resize(slot + 1, parts_.end());
-    auto& at = last_[slot];
-    if (at == parts_.end() || at->first != key) at = parts_.try_emplace(key).first;
-    auto& [part, list] = at->second;
-    ++part.calls_count;
-    part.sum_ns += event.length_ns();
-    append_merged(list, event);
-  }
-  /// lists(step, device): of all events there.
-  template <class Lists>
-  void write(Lists lists, std::vector<BusyPart<Kind>>& out) const {
-    for (const auto& [key, of_kind] : parts_) {
-      auto [part, list] = std::tie(of_kind.first, of_kind.second);
-      out.push_back(part);
-      BusyPart<Kind>& row = out.back();
-      std::tie(row.step_row, row.device_row, row.kind) = key;
-      row.communication_ns = length_ns(list);
-      row.overlap_ns = overlap_ns(list, lists(row.step_row, row.device_row).compute);
-    }
-  }
-
- private:
-  using PartsByKey = std::map<std::tuple<std::size_t, std::size_t, Kind>, std::pair<BusyPart<Kind>, Intervals>>;
-  PartsByKey parts_;
-  std::vector<typename PartsByKey::iterator> last_;  // by kind: where the last event went
-};
 
 CollectiveOp op_of(const Collective* collective) { return collective == nullptr ? CollectiveOp::unknown : collective->op; }
 
@@ -244,9 +236,9 @@ void for_communication_in(const RankTrace& trace, std::size_t begin, std::size_t
   }
 }
 
-void append(const BusyParts& from, BusyParts& to) {
-  to.by_op.insert(to.by_op.end(), from.by_op.begin(), from.by_op.end());
-  to.by_dimension.insert(to.by_dimension.end(), from.by_dimension.begin(), from.by_dimension.end());
+template <class Row>
+void append(const std::vector<Row>& from, std::vector<Row>& to) {
+  to.insert(to.end(), from.begin(), from.end());
 }
 
 }  // namespace
@@ -254,51 +246,60 @@ void append(const BusyParts& from, BusyParts& to) {
 /// lists(step, device): as they were made.
 template <class Lists>
 void BusyTrace::sum_steps(std::size_t first, std::size_t count, Lists lists, StepSums& out) const {
+  std::vector<PartSweep> sweeps;
   for (std::size_t s = first; s < first + count; ++s)
     for (std::size_t d = 0; d < devices_count; ++d) {
       const BusyLists& of = lists(s, d);
       out.sums.push_back({of.events_count, budget(of.communication, of.compute, of.memory, of.window)});
+      if (parts_too_) sweeps.emplace_back(of.compute);
     }
   if (!parts_too_) return;
-  PartLists<CollectiveOp> by_op;
-  PartLists<Dimension> by_dimension;
   const Rows rows = rows_of(first, count);
   for_communication_in(trace_, rows.first, rows.end, [&](std::size_t i, const Collective* collective) {
     const auto step = static_cast<std::size_t>(trace_.events.step[i]);
     if (step - first >= count) return;
-    const std::size_t device = device_of_lane_[trace_.events.lane[i]];
+    PartSweep& sweep = sweeps[(step - first) * devices_count + device_of_lane_[trace_.events.lane[i]]];
     const Interval event{trace_.events.start_ns[i], trace_.events.end_ns(i)};
-    by_op.add(step, device, op_of(collective), event);
-    by_dimension.add(step, device, dimension_of(trace_, collective), event);
+    sweep.add(PartSweep::kind_of(op_of(collective)), event);
+    sweep.add(PartSweep::kind_of(dimension_of(trace_, collective)), event);
   });
-  by_op.write(lists, out.parts.by_op);
-  by_dimension.write(lists, out.parts.by_dimension);
+  for (std::size_t at = 0; at < sweeps.size(); ++at) {
+    const std::size_t step_row = first + at / devices_count, device_row = at % devices_count;
+    sweeps[at].finish();
+    sweeps[at].write(step_row, device_row, collective_op_count, out.parts.by_op);
+    sweeps[at].write(step_row, device_row, dimension_count, out.parts.by_dimension);
+  }
 }
 
 void BusyTrace::sum_all_steps() const {
   all_ = {};
   const auto own = [&](std::size_t s, std::size_t d) -> const BusyLists& { return step(s, d); };
-  if (all_at_once_) return sum_steps(0, rows_.size(), own, all_);
-  if (lent_.empty() || rows_.size() < 2) {
-    for (std::size_t s = 0; s < rows_.size(); ++s) sum_steps(s, 1, own, all_);
-    return;
-  }
-  std::vector<std::function<void()>> tasks;
-  std::vector<StepSums> shares(lent_.size() + 1);
-  for (std::size_t share = 0; share < shares.size(); ++share)
-    tasks.emplace_back([&, share] {
-      std::vector<BusyLists> made;
-      StepSums sums;
-      for (std::size_t s = rows_.size() * share / shares.size(); s < rows_.size() * (share + 1) / shares.size(); ++s) {
-        make_steps(s, 1, made);
-        sum_steps(s, 1, [&](std::size_t, std::size_t d) -> const BusyLists& { return made[d]; }, sums);
-      }
-      shares[share] = std::move(sums);
-    });
-  side_by_side(lent_, tasks);
-  for (const StepSums& share : shares) {
-    all_.sums.insert(all_.sums.end(), share.sums.begin(), share.sums.end());
-    append(share.parts, all_.parts);
+  if (interleaved_) return sum_steps(0, rows_.size(), own, all_);
+  // Before threads need them.
+  if (keeps_steps_ && made_count_ == 0) make_all_steps();
+  for (std::size_t s = 0; s < rows_.size(); ++s)
+    if (has_all_events(s)) whole();
+  std::vector<StepSums> sums(lent_.size() + 1);
+  const std::vector<Share> shares = shares_of(rows_.size(), lent_);
+  for_each_share(shares, lent_, [&](std::size_t share) {
+    std::vector<BusyLists> made(keeps_steps_ ? 0 : devices_count);
+    StepSums of_share;
+    for (std::size_t s = shares[share].begin; s < shares[share].end; ++s) {
+      std::span<const BusyLists> lists(made);
+      if (has_all_events(s))
+        lists = whole_;
+      else if (keeps_steps_)
+        lists = std::span(made_).subspan(s * devices_count, devices_count);
+      else
+        make_step(s, made);
+      sum_steps(s, 1, [&](std::size_t, std::size_t d) -> const BusyLists& { return lists[d]; }, of_share);
+    }
+    sums[share] = std::move(of_share);
+  });
+  for (const StepSums& of_share : sums) {
+    append(of_share.sums, all_.sums);
+    append(of_share.parts.by_op, all_.parts.by_op);
+    append(of_share.parts.by_dimension, all_.parts.by_dimension);
   }
 }
 
@@ -316,12 +317,17 @@ const BusyParts& BusyTrace::parts() const {
 }
 
 std::vector<BusyPart<CollectiveOp>> BusyTrace::whole_by_op() const {
-  PartLists<CollectiveOp> by_op;
+  std::vector<PartSweep> sweeps;
+  for (const BusyLists& of_device : whole()) sweeps.emplace_back(of_device.compute);
   for_communication_in(trace_, 0, trace_.events.size(), [&](std::size_t i, const Collective* collective) {
-    by_op.add(0, device_of_lane_[trace_.events.lane[i]], op_of(collective), {trace_.events.start_ns[i], trace_.events.end_ns(i)});
+    sweeps[device_of_lane_[trace_.events.lane[i]]].add(PartSweep::kind_of(op_of(collective)),
+                                                       {trace_.events.start_ns[i], trace_.events.end_ns(i)});
   });
   std::vector<BusyPart<CollectiveOp>> out;
-  by_op.write([&](std::size_t, std::size_t d) -> const BusyLists& { return whole()[d]; }, out);
+  for (std::size_t d = 0; d < sweeps.size(); ++d) {
+    sweeps[d].finish();
+    sweeps[d].write(0, d, collective_op_count, out);
+  }
   return out;
 }
 

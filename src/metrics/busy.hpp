@@ -85,7 +85,11 @@ class BusyTrace {
     BusyParts parts;
   };
   Rows rows_of(std::size_t first, std::size_t count) const;
-  void make_steps(std::size_t first, std::size_t count, std::vector<BusyLists>& made) const;
+  bool has_all_events(std::size_t step_row) const { return rows_[step_row].events_count == trace_.events.size(); }
+  /// made: one for each device.
+  void make_step(std::size_t step_row, std::span<BusyLists> made) const;
+  void make_all_steps() const;
+  void make_interleaved(std::span<BusyLists> made) const;
   template <class Lists>
   void sum_steps(std::size_t first, std::size_t count, Lists lists, StepSums& out) const;
   void sum_all_steps() const;
@@ -96,7 +100,8 @@ class BusyTrace {
   std::vector<std::array<std::size_t, 3>> counts_;  // [device row]
   mutable std::vector<BusyLists> whole_;
   std::vector<Rows> rows_;  // of each step
-  bool all_at_once_ = false;
+  bool interleaved_ = false;  // steps lie within each other
+  bool keeps_steps_ = false;  // their lists, once made
   mutable std::vector<BusyLists> made_;  // [(step row - first) × devices_count + device row]
   mutable std::size_t made_first_ = 0, made_count_ = 0;
   mutable bool parts_too_;

@@ -38,10 +38,12 @@ void expect_equal(const BusyLists& lists, const Expected& expected) {
 }
 
 /// Two devices, three kinds, four steps; an event is launched up to `late_ns` before it starts.
-RankTrace some_trace(std::mt19937& random, std::int64_t late_ns, int events_count = 60) {
+RankTrace some_trace(std::mt19937& random, std::int64_t late_ns, int events_count = 60,
+                     const std::vector<CollectiveOp>& ops = {CollectiveOp::all_reduce}) {
   const auto some = [&](std::int64_t most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most)); };
   TraceBuilder builder;
   builder.group("dp", "", {0, 1});
+  const auto some_op = [&] { return ops.size() == 1 ? ops[0] : ops[random() % ops.size()]; };
   for (std::int64_t step = 0; step < 4; ++step) builder.step(step, 100 + step * 200, 300 + step * 200);
   for (int i = 0; i < events_count; ++i) {
     const std::int64_t start_ns = some(1000), launch_ns = start_ns - some(late_ns);
@@ -49,7 +51,7 @@ RankTrace some_trace(std::mt19937& random, std::int64_t late_ns, int events_coun
     switch (some(3)) {
       case 0: builder.kernel("k", start_ns, some(40), launch_ns); break;
       case 1: builder.copy("c", 8, start_ns, some(40), launch_ns); break;
-      default: builder.collective(CollectiveOp::all_reduce, "dp", 8, start_ns, some(40), launch_ns); break;
+      default: builder.collective(some_op(), "dp", 8, start_ns, some(40), launch_ns); break;
     }
   }
   return builder.build();
@@ -134,9 +136,54 @@ TEST(BusyTrace, PartsOfOneKindAreTheWholeCommunication) {
   }
 }
 
+/// Collectives of one operation in a step (−1: in the file) on a device, and how many they are.
+std::pair<Intervals, std::int64_t> of_op(const RankTrace& trace, std::int32_t step, std::int32_t device, CollectiveOp op) {
+  Intervals list;
+  for (const Collective& collective : trace.collectives) {
+    const std::size_t i = collective.event;
+    if (collective.op == op && trace.lanes[trace.events.lane[i]].device == device && (step < 0 || trace.events.step[i] == step))
+      list.push_back({trace.events.start_ns[i], trace.events.end_ns(i)});
+  }
+  const auto count = static_cast<std::int64_t>(list.size());
+  return {merge_intervals(std::move(list)), count};
+}
+
+void expect_part_of(const RankTrace& trace, std::int32_t step, const BusyPart<CollectiveOp>& part) {
+  const std::int32_t device = trace.devices[part.device_row];
+  const auto [list, count] = of_op(trace, step, device, part.kind);
+  EXPECT_EQ(part.calls_count, count);
+  EXPECT_EQ(part.communication_ns, length_ns(list));
+  EXPECT_EQ(part.overlap_ns, overlap_ns(list, of_events(trace, step, device).compute));
+}
+
+TEST(BusyTrace, PartsOfEachOperationAreThoseOfItsList) {
+  std::mt19937 random(7);
+  const std::vector<Processors> lent(2, own_processors());
+  const std::vector<CollectiveOp> ops{CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::broadcast};
+  for (const std::int64_t late_ns : {1, 50, 900})
+    for (int trial = 0; trial < 20; ++trial) {
+      const RankTrace trace = some_trace(random, late_ns, 200, ops);
+      for (const BusyTrace& busy : {BusyTrace(trace, lent, true), BusyTrace(trace)}) {
+        std::int64_t in_steps = 0, in_file = 0;
+        for (const auto& part : busy.parts().by_op) {
+          expect_part_of(trace, static_cast<std::int32_t>(part.step_row), part);
+          in_steps += part.calls_count;
+        }
+        for (const auto& part : busy.whole_by_op()) {
+          expect_part_of(trace, -1, part);
+          in_file += part.calls_count;
+        }
+        EXPECT_EQ(in_file, static_cast<std::int64_t>(trace.collectives.size()));
+        for (const Collective& collective : trace.collectives) in_steps -= trace.events.step[collective.event] >= 0 ? 1 : 0;
+        EXPECT_EQ(in_steps, 0);
+      }
+    }
+}
+
 TEST(BusyTrace, AStepOfAllEventsIsTheWholeFile) {
   const RankTrace trace = TraceBuilder().kernel("a", 10, 5).kernel("b", 20, 5).build();
-  const BusyTrace busy(trace);
+  const BusyTrace busy(trace), summed(trace, {}, true);
+  EXPECT_EQ(summed.sums(0, 0).budget.compute_ns, 10);
   EXPECT_EQ(&busy.step(0, 0), &busy.whole()[0]);
   EXPECT_EQ(busy.step(0, 0).window, (Interval{10, 25}));
 }
