@@ -9,6 +9,7 @@
 
 #include "core/bytes.hpp"
 #include "exchange/graph_order.hpp"
+#include "exchange/measured_graph.hpp"
 #include "exchange/settle_records.hpp"
 #include "parse/execution_trace.hpp"
 #include "parse/memory_snapshot.hpp"
@@ -322,9 +323,9 @@ std::int64_t close_graphs(LocalResults& local, const Matched& matched, const Clo
   for (std::size_t round = 0; round < gather.rounds_count(); ++round) {
     auto [key, ops] = gather.step_of(round);
     together(comm, [&, &step = key, &of_step = ops] {
-      if (of_step.empty()) return;
-      const StepGraph graph = link_graph(std::move(of_step), step);
-      report_cuts(graph, problems);
+      if (of_step.ops.empty()) return;
+      const MeasuredGraph graph(link_graph(std::move(of_step), step));
+      report_cuts(graph, context.ranks, problems);
       for (const auto& metric : metrics) metric->graph(graph, context);
     });
   }

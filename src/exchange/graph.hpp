@@ -1,7 +1,8 @@
 // The dependency graph of one training step over all its ranks. In: the GPU events of each rank's steps (its chain),
 // kept since parsing, with matched collectives. Out: one StepGraph per step at the worker that owns the step.
 // Moves: about 12 bytes per GPU event in a step, 24 more per collective, to the step's owner. Memory: about 12 bytes per event
-// of all own ranks since parsing; beyond that one step per worker at a time, per event of it about 220 bytes in the graph.
+// of all own ranks since parsing; beyond that one step per worker at a time, per event of it about 190 bytes in the graph and what
+// is worked out of it.
 // Replay, ideal times and path are in graph_replay.hpp, graph_ideal.hpp and graph_path.hpp.
 #pragma once
 #include <compare>
@@ -19,33 +20,47 @@
 
 namespace ccl {
 
-/// An event of a chain on the corrected clock and with what the workers agreed on.
+/// An event of a chain on the corrected clock. All passes over a step read these, so they are small: what only
+/// communication has is told apart.
 struct GraphOp {
   std::int64_t start_ns = 0, end_ns = 0, launch_ns = absent_ns;
-  std::uint64_t instance = 0;   // equal for the members of one credible match; 0: none
   StringId name;
-  std::int64_t payload_bytes = -1;
-  std::int32_t rank_row = -1;   // row of /ranks
-  RankId rank;
-  std::int32_t order = 0;       // in its chain of this step
-  std::int32_t group_size = -1;
+  std::int32_t rank_row = -1;       // row of /ranks
+  std::int32_t communication = -1;  // of StepOps::communications; −1: none, or without a record
   std::uint16_t lane = 0;
   EventKind kind = EventKind::compute;
-  CollectiveOp op = CollectiveOp::unknown;
-  Dimension dimension = Dimension::unknown;
   std::int8_t device_row = 0;
   std::int64_t length_ns() const { return end_ns - start_ns; }
+};
+
+/// What the record of an operation tells the graph, with what the workers agreed on.
+struct GraphCommunication {
+  std::uint64_t instance = 0;  // equal for the members of one credible match; 0: none
+  std::int64_t payload_bytes = -1;
+  std::int32_t group_size = -1;
+  CollectiveOp op = CollectiveOp::unknown;
+  Dimension dimension = Dimension::unknown;
+  std::uint16_t unused = 0;    // it travels as it lies
+};
+
+struct StepOps {
+  std::vector<GraphOp> ops;
+  std::vector<GraphCommunication> communications;
+  const GraphCommunication& communication_of(std::size_t i) const {
+    static constexpr GraphCommunication none;
+    const std::int32_t at = ops[i].communication;
+    return at < 0 ? none : communications[static_cast<std::size_t>(at)];
+  }
 };
 
 /// Operations of one step by (rank row, device, start). Op i waits for predecessors [first_pred[i], first_pred[i+1]): what
 /// came before it on its own stream, and of each other stream of its device the last operation that had ended when it
 /// started, there and on all devices that ran the same operations. Traces hold no event edges, so the order that was seen
 /// everywhere is taken for the order that is needed. What the operation before on its stream waited for is not repeated.
-struct StepGraph {
+struct StepGraph : StepOps {
   StepId step;
   std::int32_t replica = -1;
   std::int64_t start_ns = 0, end_ns = 0;        // the run's step window R
-  std::vector<GraphOp> ops;
   std::vector<std::uint32_t> first_pred, preds;
   std::vector<std::int32_t> match;              // by op: its match; −1: waits for no other rank
   std::vector<std::uint32_t> first_member, members;  // of a match, by rank; at least two
@@ -70,11 +85,11 @@ struct StepKey {
   friend auto operator<=>(const StepKey&, const StepKey&) = default;
 };
 
-/// Pure. All ops are of one step; any order.
-StepGraph link_graph(std::vector<GraphOp> ops, StepKey key = {});
+/// Pure. All ops are of one step; any order, but of those that start at one time on a device the one that comes first is first.
+StepGraph link_graph(StepOps step, StepKey key = {});
 
 /// Pure. The same where it is known what op i waits for: preds [first_pred[i], first_pred[i+1]), numbers of ops.
-StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds,
+StepGraph graph_of(StepOps step, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds,
                    StepKey key = {});
 
 /// A chain with the place of its records among the worker's settled ones.
@@ -94,7 +109,7 @@ class GraphGather {
               const Ranks& ranks, const Groups& groups, const Comm& comm);
   std::size_t rounds_count() const;
   /// Collective: this worker's step of a round and its operations; none if there are fewer steps than workers.
-  std::pair<StepKey, std::vector<GraphOp>> step_of(std::size_t round);
+  std::pair<StepKey, StepOps> step_of(std::size_t round);
   std::int64_t bytes_sent() const { return bytes_sent_; }
 
  private:
@@ -102,21 +117,12 @@ class GraphGather {
   struct StepPart {
     std::uint32_t step = 0, chain = 0, row = 0;  // of steps_, of chains_, of the trace's steps
   };
-  /// What the record of an event tells the graph.
-  struct OfRecord {
-    std::uint64_t instance = 0;
-    std::int64_t payload_bytes = -1;
-    std::int32_t group_size = -1;
-    CollectiveOp op = CollectiveOp::unknown;
-    Dimension dimension = Dimension::unknown;
-    std::uint16_t unused = 0;
-  };
-  OfRecord of_record(std::size_t record) const;
-  /// of: record of an event of the step → OfRecord.
+  GraphCommunication of_record(std::size_t record) const;
+  /// of: record of an event of the step → GraphCommunication.
   template <class Of>
-  void add_step(std::int32_t rank_row, const ChainStep& step, Of of, std::vector<GraphOp>& ops) const;
-  void add_own(const StepPart& part, std::vector<GraphOp>& ops) const;
-  void add_arrived(std::int32_t rank_row, ByteReader& in, std::vector<GraphOp>& ops) const;
+  void add_step(std::int32_t rank_row, const ChainStep& step, Of of, StepOps& out) const;
+  void add_own(const StepPart& part, StepOps& out) const;
+  void add_arrived(std::int32_t rank_row, ByteReader& in, StepOps& out) const;
   void pack(std::span<const StepPart> parts, ByteWriter& out) const;
   std::size_t events_count(std::span<const StepPart> parts) const;
 

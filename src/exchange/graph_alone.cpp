@@ -20,7 +20,7 @@ std::int64_t one_group_ns(const StepGraph& step) {
       ranks.push_back(step.ops[member].rank_row);
       length_ns += step.ops[member].length_ns();
     }
-    Seen& seen = kinds[kind_of(step.ops[step.members_of(m)[0]])];
+    Seen& seen = kinds[kind_of(step.communication_of(step.members_of(m)[0]))];
     if (seen.ranks.empty()) seen.ranks = ranks;
     seen.several = seen.several || seen.ranks != ranks;
     seen.length_ns += length_ns;

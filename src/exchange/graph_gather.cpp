@@ -75,10 +75,10 @@ std::size_t GraphGather::rounds_count() const {
   return (steps_.size() + workers - 1) / workers;
 }
 
-GraphGather::OfRecord GraphGather::of_record(std::size_t at) const {
+GraphCommunication GraphGather::of_record(std::size_t at) const {
   const CollectiveRecord& record = records_[at];
   const Group* group = groups_.find(record.group);
-  OfRecord of;
+  GraphCommunication of;
   of.instance = instance_[at];
   of.payload_bytes = payload_of(record, record.group_size);
   of.group_size = record.group_size;
@@ -88,46 +88,39 @@ GraphGather::OfRecord GraphGather::of_record(std::size_t at) const {
 }
 
 template <class Of>
-void GraphGather::add_step(std::int32_t rank_row, const ChainStep& step, Of of, std::vector<GraphOp>& ops) const {
+void GraphGather::add_step(std::int32_t rank_row, const ChainStep& step, Of of, StepOps& out) const {
   const RankEntry& entry = ranks_.entries[static_cast<std::size_t>(rank_row)];
   const bool moved = moves_times(matched_.clock, entry.host_index);
   const auto corrected = [&](std::int64_t t_ns) {
     return moved ? matched_.clock.corrected(entry.host_index, t_ns) : t_ns;
   };
-  std::int32_t order = 0;
   step.for_each([&](const ChainOp& from) {
-    GraphOp& op = ops.emplace_back();
-    op.order = order++;
+    GraphOp& op = out.ops.emplace_back();
     op.start_ns = corrected(from.start_ns);
     op.end_ns = corrected(from.start_ns + from.dur_ns);
     op.launch_ns = from.launch_ns == absent_ns ? absent_ns : corrected(from.launch_ns);
     op.name = from.name;
     op.rank_row = rank_row;
-    op.rank = entry.rank;
     op.lane = from.lane;
     op.kind = from.kind;
     op.device_row = from.device_row;
     if (from.record < 0) return;
-    const OfRecord record = of(from.record);
-    op.instance = record.instance;
-    op.op = record.op;
-    op.payload_bytes = record.payload_bytes;
-    op.group_size = record.group_size;
-    op.dimension = record.dimension;
+    op.communication = static_cast<std::int32_t>(out.communications.size());
+    out.communications.push_back(of(from.record));
   });
 }
 
-void GraphGather::add_own(const StepPart& part, std::vector<GraphOp>& ops) const {
+void GraphGather::add_own(const StepPart& part, StepOps& out) const {
   const RankChain& chain = chains_[part.chain];
   add_step(chain.rank_row, chain.chain.step(part.row),
-           [&](std::int32_t record) { return of_record(chain.first_record + static_cast<std::size_t>(record)); }, ops);
+           [&](std::int32_t record) { return of_record(chain.first_record + static_cast<std::size_t>(record)); }, out);
 }
 
-void GraphGather::add_arrived(std::int32_t rank_row, ByteReader& in, std::vector<GraphOp>& ops) const {
+void GraphGather::add_arrived(std::int32_t rank_row, ByteReader& in, StepOps& out) const {
   const ArrivedStep arrived(in);
-  const auto records = in.array<OfRecord>();
+  const auto records = in.array<GraphCommunication>();
   auto next = records.begin();
-  add_step(rank_row, arrived.step(), [&](std::int32_t) { return *next++; }, ops);
+  add_step(rank_row, arrived.step(), [&](std::int32_t) { return *next++; }, out);
 }
 
 std::size_t GraphGather::events_count(std::span<const StepPart> parts) const {
@@ -138,7 +131,7 @@ std::size_t GraphGather::events_count(std::span<const StepPart> parts) const {
 
 void GraphGather::pack(std::span<const StepPart> parts, ByteWriter& out) const {
   out.value<std::uint64_t>(events_count(parts));
-  std::vector<OfRecord> records;
+  std::vector<GraphCommunication> records;
   for (const StepPart& part : parts) {
     const RankChain& chain = chains_[part.chain];
     const ChainStep step = chain.chain.step(part.row);
@@ -152,7 +145,7 @@ void GraphGather::pack(std::span<const StepPart> parts, ByteWriter& out) const {
   }
 }
 
-std::pair<StepKey, std::vector<GraphOp>> GraphGather::step_of(std::size_t round) {
+std::pair<StepKey, StepOps> GraphGather::step_of(std::size_t round) {
   const auto workers = static_cast<std::size_t>(comm_.num_workers()), own = static_cast<std::size_t>(comm_.worker());
   const std::size_t first = round * workers, last = std::min(first + workers, steps_.size());
   std::span<const StepPart> mine;
@@ -180,21 +173,21 @@ std::pair<StepKey, std::vector<GraphOp>> GraphGather::step_of(std::size_t round)
     other.to_next();
   }
   // By rank: the graph is linked in this order, so that nothing is moved again.
-  std::vector<GraphOp> ops;
-  ops.reserve(count);
+  StepOps step;
+  step.ops.reserve(count);
   const auto less = [](const Arrived& a, const Arrived& b) { return a.rank_row < b.rank_row; };
-  while (ops.size() < count) {
+  while (step.ops.size() < count) {
     const auto next = std::min_element(others.begin(), others.end(), less);
     const std::int32_t theirs = next == others.end() ? Arrived::nobody : next->rank_row;
     if (!mine.empty() && chains_[mine.front().chain].rank_row <= theirs) {
-      add_own(mine.front(), ops);
+      add_own(mine.front(), step);
       mine = mine.subspan(1);
     } else {
-      add_arrived(theirs, next->in, ops);
+      add_arrived(theirs, next->in, step);
       next->to_next();
     }
   }
-  return {first + own < last ? steps_[first + own] : StepKey{}, std::move(ops)};
+  return {first + own < last ? steps_[first + own] : StepKey{}, std::move(step)};
 }
 
 }  // namespace ccl

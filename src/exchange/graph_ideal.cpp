@@ -158,7 +158,8 @@ std::vector<bool> where_cpus_wait(const StepGraph& graph, const std::vector<std:
 // wait in a collective instead, and a lag of long ago shows in every gap. What a CPU takes from launch to launch is its own.
 // What that adds up to beyond its peers is taken off the next gaps that a launch ends, once. Where it is quicker than they
 // are, that makes up for what it loses later, but nothing gets longer.
-void set_launch_gaps(const StepGraph& graph, const GraphTimes& measured, const Peers& peers, GraphTimes& ideal) {
+void set_launch_gaps(const MeasuredGraph& graph, const Peers& peers, GraphTimes& ideal) {
+  const GraphTimes& measured = graph.measured;
   set_by_class(graph.size(), Middle::lower_median, [&](std::uint32_t i) { return peers.launch[i]; },
                [&](std::uint32_t i) { return measured.starved[i] ? measured.gap_ns[i] : 0; },
                [&](std::uint32_t i, std::int64_t ns) {
@@ -193,7 +194,7 @@ std::int32_t host_of(const GraphOp& op, const std::vector<std::int32_t>& host_of
 
 }  // namespace
 
-Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row,
+Peers peers_of(const MeasuredGraph& graph, const std::vector<std::int32_t>& stage_of_row,
                const std::vector<std::int32_t>& host_of_row) {
   Peers peers;
   const std::vector<std::int32_t> number = numbers_on_device(graph);
@@ -204,7 +205,6 @@ Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of
     peers.launch.push_back(classes.of({stage_of_row[static_cast<std::size_t>(op.rank_row)], number[i], op.device_row, op.name}));
   }
   peers.run = peers.launch;
-  const UnseenTransfers unseen(graph);
   std::vector<bool> between_hosts(graph.first_member.size() - 1, false);  // by match
   for (std::size_t m = 0; m < between_hosts.size() && !host_of_row.empty(); ++m)
     for (const std::uint32_t member : graph.members_of(m))
@@ -212,18 +212,17 @@ Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of
         between_hosts[m] = true;
   Numbers<TransferKey, TransferHash> transfers;
   peers.transfer.assign(graph.size(), -1);
-  peers.unseen_ns.reserve(graph.size());
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const GraphOp& op = graph.ops[i];
     if (op.kind != EventKind::compute) peers.run[i] = -1;
-    peers.unseen_ns.push_back(unseen.of(i));
-    if (graph.match[i] >= 0 && peers.unseen_ns[i] < 0)
-      peers.transfer[i] = transfers.of({kind_of(op), between_hosts[static_cast<std::size_t>(graph.match[i])]});
+    if (graph.match[i] >= 0 && graph.unseen.of(i) < 0)
+      peers.transfer[i] = transfers.of({kind_of(graph.communication_of(i)), between_hosts[static_cast<std::size_t>(graph.match[i])]});
   }
   return peers;
 }
 
-GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const Peers& peers, IdealForm form) {
+GraphTimes ideal_times(const MeasuredGraph& graph, const Peers& peers, IdealForm form) {
+  const GraphTimes& measured = graph.measured;
   GraphTimes ideal = measured;
   const auto run_ns = [&](std::uint32_t i) { return measured.run_ns[i]; };
   const auto set_run = [&](std::uint32_t i, std::int64_t ns) { ideal.run_ns[i] = ns; };
@@ -232,9 +231,10 @@ GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const
                [&](std::uint32_t i) { return peers.run[i]; }, run_ns, set_run);
   set_by_class(graph.size(), published ? Middle::median : Middle::lower_median,
                [&](std::uint32_t i) { return peers.transfer[i]; }, run_ns, set_run);
-  for (std::size_t i = 0; i < peers.unseen_ns.size(); ++i)
-    if (peers.unseen_ns[i] > 0) ideal.run_ns[i] = peers.unseen_ns[i];
-  set_launch_gaps(graph, measured, peers, ideal);
+  for (std::size_t i = 0; i < graph.size() && graph.unseen.any(); ++i)
+    if (const std::int64_t transfer_ns = graph.unseen.of(i); transfer_ns > 0 && peers.transfer[i] < 0)
+      ideal.run_ns[i] = transfer_ns;
+  set_launch_gaps(graph, peers, ideal);
   return ideal;
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "exchange/graph_replay.hpp"
+#include "exchange/measured_graph.hpp"
 
 namespace ccl {
 
@@ -17,15 +17,14 @@ struct Peers {
   std::vector<std::int32_t> run;       // compute
   std::vector<std::int32_t> transfer;  // communication
   std::vector<std::int32_t> launch;    // what the CPU takes from launch to launch, and first gaps: at most the lower median
-  std::vector<std::int64_t> unseen_ns;  // communication with members that are not here: its transfer; <= 0: none known
 };
 /// The peers of a trace. Compute and launches: the ranks of one pipeline stage have the operation with the same name
 /// and number on the device. Complete communication: the same operation, dimension, group size and bytes, and
 /// within a host or between hosts alike. stage_of_row, host_of_row: by row of /ranks, -1 = no pipeline, not known; without
 /// hosts all links are alike.
-Peers peers_of(const StepGraph& graph, const std::vector<std::int32_t>& stage_of_row,
+Peers peers_of(const MeasuredGraph& graph, const std::vector<std::int32_t>& stage_of_row,
                const std::vector<std::int32_t>& host_of_row = {});
 
-GraphTimes ideal_times(const StepGraph& graph, const GraphTimes& measured, const Peers& peers, IdealForm form);
+GraphTimes ideal_times(const MeasuredGraph& graph, const Peers& peers, IdealForm form);
 
 }  // namespace ccl

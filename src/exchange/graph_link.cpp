@@ -124,8 +124,7 @@ void link_devices(const std::vector<GraphOp>& ops, std::vector<std::uint32_t>& f
 }
 
 bool before(const GraphOp& a, const GraphOp& b) {
-  return std::tuple(a.rank_row, a.device_row, a.start_ns, a.order) <
-         std::tuple(b.rank_row, b.device_row, b.start_ns, b.order);
+  return std::tuple(a.rank_row, a.device_row, a.start_ns) < std::tuple(b.rank_row, b.device_row, b.start_ns);
 }
 
 /// By rank, device and start. What came from one chain is one run, in order but for its devices; runs are moved as a
@@ -134,26 +133,25 @@ void sort_ops(std::vector<GraphOp>& ops) {
   if (std::is_sorted(ops.begin(), ops.end(), before)) return;
   std::vector<std::span<GraphOp>> runs;
   for (std::size_t i = 0, first = 0; i < ops.size(); ++i) {
-    if (i + 1 < ops.size() && ops[i + 1].rank_row == ops[i].rank_row && before(ops[i], ops[i + 1])) continue;
+    if (i + 1 < ops.size() && ops[i + 1].rank_row == ops[i].rank_row && !before(ops[i + 1], ops[i])) continue;
     runs.push_back(std::span(ops).subspan(first, i + 1 - first));
     first = i + 1;
   }
-  std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return before(a.front(), b.front()); });
+  std::stable_sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return before(a.front(), b.front()); });
   std::vector<GraphOp> sorted;
   sorted.reserve(ops.size());
   for (const auto& run : runs) sorted.insert(sorted.end(), run.begin(), run.end());
-  if (!std::is_sorted(sorted.begin(), sorted.end(), before)) std::sort(sorted.begin(), sorted.end(), before);
+  if (!std::is_sorted(sorted.begin(), sorted.end(), before)) std::stable_sort(sorted.begin(), sorted.end(), before);
   ops = std::move(sorted);
 }
 
 }  // namespace
 
-StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds,
-                   StepKey key) {
+StepGraph graph_of(StepOps step, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds, StepKey key) {
   StepGraph graph;
+  static_cast<StepOps&>(graph) = std::move(step);
   graph.step = key.step;
   graph.replica = key.replica;
-  graph.ops = std::move(ops);
   graph.first_pred = std::move(first_pred);
   graph.preds = std::move(preds);
   if (!graph.ops.empty()) graph.start_ns = INT64_MAX, graph.end_ns = INT64_MIN;
@@ -165,13 +163,14 @@ StepGraph graph_of(std::vector<GraphOp> ops, std::vector<std::uint32_t> first_pr
   return graph;
 }
 
-StepGraph link_graph(std::vector<GraphOp> ops, StepKey key) {
+StepGraph link_graph(StepOps step, StepKey key) {
+  std::vector<GraphOp>& ops = step.ops;
   sort_ops(ops);
   std::vector<std::uint32_t> first_pred{0}, preds;
   first_pred.reserve(ops.size() + 1);
   preds.reserve(ops.size());
   link_devices(ops, first_pred, preds);
-  return graph_of(std::move(ops), std::move(first_pred), std::move(preds), key);
+  return graph_of(std::move(step), std::move(first_pred), std::move(preds), key);
 }
 
 }  // namespace ccl

@@ -12,7 +12,8 @@ constexpr int most_careful_rounds = 32;  // then all matches of a tangle are cut
 void link_matches(StepGraph& graph) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> seen;
   for (std::size_t i = 0; i < graph.size(); ++i)
-    if (graph.ops[i].instance != 0) seen.push_back({graph.ops[i].instance, static_cast<std::uint32_t>(i)});
+    if (const std::uint64_t instance = graph.communication_of(i).instance; instance != 0)
+      seen.push_back({instance, static_cast<std::uint32_t>(i)});
   std::sort(seen.begin(), seen.end());
   std::vector<std::pair<std::size_t, std::size_t>> matches;  // of seen: first and last
   for (std::size_t first = 0, next = 0; first < seen.size(); first = next) {
@@ -208,7 +209,7 @@ std::pair<std::uint32_t, std::uint32_t> extremes_of(const StepGraph& graph, std:
 
 void cut(StepGraph& graph, std::uint32_t match) {
   graph.cut.push_back(extremes_of(graph, match));
-  for (const std::uint32_t op : graph.members_of(match)) graph.ops[op].instance = 0;
+  for (const std::uint32_t op : graph.members_of(match)) graph.communications[static_cast<std::size_t>(graph.ops[op].communication)].instance = 0;
 }
 
 /// By how much one member had ended before another started; negative where all ran at one time.
@@ -237,23 +238,24 @@ void order_graph(StepGraph& graph) {
   }
 }
 
-void report_cuts(const StepGraph& graph, Problems& problems) {
+void report_cuts(const StepGraph& graph, const Ranks& ranks, Problems& problems) {
   if (graph.cut.empty()) return;
   const auto misfit = [&](const auto& pair) { return graph.ops[pair.first].start_ns - graph.ops[pair.second].end_ns; };
   const auto& worst = *std::max_element(graph.cut.begin(), graph.cut.end(), [&](const auto& a, const auto& b) {
     return misfit(a) < misfit(b);
   });
-  const GraphOp &late = graph.ops[worst.first], &early = graph.ops[worst.second];
+  const GraphCommunication& late = graph.communication_of(worst.first);
+  const auto rank_of = [&](std::uint32_t op) { return ranks.entries[static_cast<std::size_t>(graph.ops[op].rank_row)].rank.value; };
   Problem problem;
   problem.code = Code::collective_suspect;
   problem.iteration = graph.step.iteration;
-  problem.rank = late.rank.value;
+  problem.rank = rank_of(worst.first);
   problem.count = static_cast<std::int64_t>(graph.cut.size());
   problem.detail = (graph.step.step == outside_step ? "outside steps" : "step " + std::to_string(graph.step.step)) +
                    (graph.replica >= 0 ? ", replica " + std::to_string(graph.replica) : "") +
                    ": matched in an order that the ranks contradict; left out of critical path and replay; worst: " +
                    std::string(to_text(late.op)) + " (" + std::string(to_text(late.dimension)) + ") of rank " +
-                   std::to_string(late.rank.value) + " with rank " + std::to_string(early.rank.value);
+                   std::to_string(problem.rank) + " with rank " + std::to_string(rank_of(worst.second));
   if (misfit(worst) > 0) problem.detail += ", which had ended it " + std::to_string(misfit(worst)) + " ns before";
   problems.add(problem);
 }

@@ -12,6 +12,6 @@ namespace ccl {
 void order_graph(StepGraph& graph);
 
 /// Says how many matches of the step were cut, and names the worst.
-void report_cuts(const StepGraph& graph, Problems& problems);
+void report_cuts(const StepGraph& graph, const Ranks& ranks, Problems& problems);
 
 }  // namespace ccl

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "exchange/graph_transfer.hpp"
-
 namespace ccl {
 namespace {
 
@@ -37,14 +35,13 @@ std::string_view to_text(PathCategory category) {
   return "";
 }
 
-std::vector<PathPart> critical_path_of(const StepGraph& graph) {
+std::vector<PathPart> critical_path_of(const MeasuredGraph& graph) {
   std::vector<PathPart> path;
   if (graph.ops.empty()) return path;
   std::uint32_t op = 0;
   for (std::uint32_t i = 1; i < graph.size(); ++i)
     if (graph.ops[i].end_ns > graph.ops[op].end_ns) op = i;
   std::int64_t t_ns = graph.end_ns;
-  const UnseenTransfers unseen(graph);
   const auto add = [&](std::int64_t start_ns, std::uint32_t of, PathCategory category) {
     start_ns = std::clamp(start_ns, graph.start_ns, t_ns);
     if (start_ns < t_ns) path.push_back({start_ns, t_ns, of, category});
@@ -54,7 +51,7 @@ std::vector<PathPart> critical_path_of(const StepGraph& graph) {
   // number of turns is bounded by the number of operations.
   for (std::size_t turn = 0; turn < graph.size() && t_ns > graph.start_ns; ++turn) {
     const std::uint32_t last = last_member(graph, op);
-    if (const std::int64_t transfer_ns = unseen.of(op); transfer_ns >= 0) {
+    if (const std::int64_t transfer_ns = graph.unseen.of(op); transfer_ns >= 0) {
       if (transfer_ns > 0) add(std::max(graph.ops[last].start_ns, graph.ops[op].end_ns - transfer_ns), op, PathCategory::communication);
       add(graph.ops[last].start_ns, op, PathCategory::unseparated);
     } else {

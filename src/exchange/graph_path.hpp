@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "exchange/graph.hpp"
+#include "exchange/measured_graph.hpp"
 
 namespace ccl {
 
@@ -27,6 +27,6 @@ struct PathPart {
 };
 
 /// From the last part to the first. Empty only for an empty graph.
-std::vector<PathPart> critical_path_of(const StepGraph& graph);
+std::vector<PathPart> critical_path_of(const MeasuredGraph& graph);
 
 }  // namespace ccl

@@ -77,7 +77,7 @@ std::int64_t replayed_length_ns(const StepGraph& graph, const GraphTimes& times)
   return run_through(graph, times, end_ns, [](std::uint32_t, std::int64_t) {});
 }
 
-bool replays(const StepGraph& graph, const GraphTimes& measured) {
+bool replay_gives_back(const StepGraph& graph, const GraphTimes& measured) {
   if (graph.length_ns() <= 0) return false;
   const std::int64_t off_ns = replayed_length_ns(graph, measured) - graph.length_ns();
   return 100 * (off_ns < 0 ? -off_ns : off_ns) <= graph.length_ns();

@@ -40,7 +40,7 @@ Replay replay(const StepGraph& graph, const GraphTimes& times);
 std::int64_t replayed_length_ns(const StepGraph& graph, const GraphTimes& times);
 
 /// Whether the step's measured times, replayed, give its measured length within 1 %.
-bool replays(const StepGraph& graph, const GraphTimes& measured);
+bool replay_gives_back(const StepGraph& graph, const GraphTimes& measured);
 
 /// By how much each operation could start later without making the step longer, by the measured times. >= 0 but for
 /// errors of the clocks, which are cut off at 0.

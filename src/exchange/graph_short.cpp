@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "exchange/graph_transfer.hpp"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define CCL_CASES_X86
@@ -19,7 +18,7 @@ namespace {
 
 /// By operation: the one it is joined to, or itself.
 std::vector<std::uint32_t> heads_of(const StepGraph& graph) {
-  const auto alone = [&](std::uint32_t i) { return graph.match[i] >= 0 || is_with_others(graph.ops[i]); };
+  const auto alone = [&](std::uint32_t i) { return graph.match[i] >= 0 || is_with_others(graph, i); };
   std::vector<std::uint32_t> followers(graph.size(), 0), head(graph.size());
   for (const std::uint32_t pred : graph.preds) ++followers[pred];
   for (const std::uint32_t i : graph.order) {
@@ -32,8 +31,8 @@ std::vector<std::uint32_t> heads_of(const StepGraph& graph) {
 
 }  // namespace
 
-ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const GraphTimes& ideal,
-                   std::span<const std::int64_t> unseen_ns) {
+ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal) {
+  const GraphTimes& measured = graph.measured;
   const std::vector<std::uint32_t> head = heads_of(graph);
   ShortGraph out;
   std::size_t count = 0;
@@ -48,8 +47,9 @@ ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const Gra
     if (head[i] == i) {
       const GraphOp& op = graph.ops[i];
       place[i] = static_cast<std::uint32_t>(out.ops.size());
-      out.ops.push_back({.rank_row = op.rank_row, .rank = op.rank, .match = graph.match[i], .op = op.op,
-                         .dimension = op.dimension, .with_others = is_with_others(op), .transfer_known = unseen_ns[i] != 0});
+      const GraphCommunication& of = graph.communication_of(i);
+      out.ops.push_back({.rank_row = op.rank_row, .match = graph.match[i], .op = of.op, .dimension = of.dimension,
+                         .with_others = is_with_others(graph, i), .transfer_known = graph.unseen.of(i) != 0});
       out.times.emplace_back();
       for (const std::uint32_t pred : graph.preds_of(i)) out.preds.push_back(place[head[pred]]);
       out.first_pred.push_back(static_cast<std::uint32_t>(out.preds.size()));
@@ -59,7 +59,7 @@ ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const Gra
     into.ideal_gap_ns += ideal.gap_ns[i];
     into.measured_run_ns += measured.run_ns[i];
     into.ideal_run_ns += ideal.run_ns[i];
-    into.hidden_run_ns += unseen_ns[i] < 0 ? 0 : measured.run_ns[i] - unseen_ns[i];
+    if (const std::int64_t transfer_ns = graph.unseen.of(i); transfer_ns >= 0) into.hidden_run_ns += measured.run_ns[i] - transfer_ns;
   }
   out.first_member = graph.first_member;
   out.members.reserve(graph.members.size());

@@ -7,14 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "exchange/graph_replay.hpp"
+#include "exchange/measured_graph.hpp"
 
 namespace ccl {
 
 /// Stands for itself and those joined to it: all of its rank, and communication with others alone.
 struct ShortOp {
   std::int32_t rank_row = -1;
-  RankId rank;
   std::int32_t match = -1;
   CollectiveOp op = CollectiveOp::unknown;
   Dimension dimension = Dimension::unknown;
@@ -41,9 +40,7 @@ struct ShortGraph {
 };
 /// Joins an operation to the one before if it waits for nothing else, nothing else waits for that, and neither
 /// communicates with other ranks. Gaps and durations add up, so any choice of measured or ideal ones by rank gives the same ends.
-/// unseen_ns: by operation, as UnseenTransfers.
-ShortGraph shorten(const StepGraph& graph, const GraphTimes& measured, const GraphTimes& ideal,
-                   std::span<const std::int64_t> unseen_ns);
+ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal);
 
 constexpr std::size_t cases_at_once = 4;
 /// Which cases change the time of an operation, and its gap: bit c of case c.

@@ -4,40 +4,36 @@
 #include <map>
 
 #include "core/collective_math.hpp"
-#include "exchange/graph_replay.hpp"
 
 namespace ccl {
-TransferKind kind_of(const GraphOp& op) {
-  return {is_point_to_point(op.op) ? CollectiveOp::send_recv : op.op, op.dimension, op.group_size, op.payload_bytes};
+TransferKind kind_of(const GraphCommunication& of) {
+  return {is_point_to_point(of.op) ? CollectiveOp::send_recv : of.op, of.dimension, of.group_size, of.payload_bytes};
 }
 
-bool is_with_others(const GraphOp& op) { return op.kind == EventKind::communication && op.group_size != 1; }
+bool is_with_others(const StepOps& step, std::size_t i) {
+  return step.ops[i].kind == EventKind::communication && step.communication_of(i).group_size != 1;
+}
 
 bool has_unseen_members(const StepGraph& graph, std::size_t i) {
-  const GraphOp& op = graph.ops[i];
-  if (!is_with_others(op)) return false;
+  if (!is_with_others(graph, i)) return false;
   if (graph.match[i] < 0) return true;
+  const GraphCommunication& op = graph.communication_of(i);
   if (is_point_to_point(op.op)) return false;
   return static_cast<std::int64_t>(graph.members_of(static_cast<std::size_t>(graph.match[i])).size()) < op.group_size;
 }
 
-UnseenTransfers::UnseenTransfers(const StepGraph& graph) {
+UnseenTransfers::UnseenTransfers(const StepGraph& graph, const GraphTimes& measured) {
   std::vector<std::uint32_t> unseen;
   for (std::uint32_t i = 0; i < graph.size(); ++i)
     if (has_unseen_members(graph, i)) unseen.push_back(i);
   if (unseen.empty()) return;
-  const std::vector<std::int64_t> last_ns = last_starts_ns(graph);
-  const auto run_ns = [&](std::size_t i) {
-    return graph.match[i] < 0
-               ? graph.ops[i].length_ns()
-               : std::max<std::int64_t>(0, graph.ops[i].end_ns - last_ns[static_cast<std::size_t>(graph.match[i])]);
-  };
+  const auto run_ns = [&](std::size_t i) { return std::max<std::int64_t>(0, measured.run_ns[i]); };
   std::map<TransferKind, std::vector<std::int64_t>> complete;
-  for (const std::uint32_t i : unseen) complete.try_emplace(kind_of(graph.ops[i]));
+  for (const std::uint32_t i : unseen) complete.try_emplace(kind_of(graph.communication_of(i)));
   transfer_ns_.assign(graph.size(), -1);
   for (std::uint32_t i = 0; i < graph.size(); ++i) {
     if (graph.match[i] < 0 || has_unseen_members(graph, i)) continue;
-    const auto kind = complete.find(kind_of(graph.ops[i]));
+    const auto kind = complete.find(kind_of(graph.communication_of(i)));
     if (kind != complete.end()) kind->second.push_back(run_ns(i));
   }
   std::map<TransferKind, std::int64_t> usual_ns;
@@ -48,7 +44,7 @@ UnseenTransfers::UnseenTransfers(const StepGraph& graph) {
     usual_ns[kind] = *middle;
   }
   for (const std::uint32_t i : unseen) {
-    const auto usual = usual_ns.find(kind_of(graph.ops[i]));
+    const auto usual = usual_ns.find(kind_of(graph.communication_of(i)));
     transfer_ns_[i] = usual == usual_ns.end() ? 0 : std::min(usual->second, run_ns(i));
   }
 }

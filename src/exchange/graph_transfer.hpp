@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "exchange/graph.hpp"
+#include "exchange/graph_replay.hpp"
 
 namespace ccl {
 
@@ -18,18 +18,19 @@ struct TransferKind {
   std::int64_t payload_bytes = -1;
   friend auto operator<=>(const TransferKind&, const TransferKind&) = default;
 };
-TransferKind kind_of(const GraphOp& op);
+TransferKind kind_of(const GraphCommunication& communication);
 
 /// Whether it needs other ranks; one that does waits for them, or its transfer is theirs too.
-bool is_with_others(const GraphOp& op);
+bool is_with_others(const StepOps& step, std::size_t i);
 /// Whether op i communicates with ranks of which not all are in its match.
 bool has_unseen_members(const StepGraph& graph, std::size_t i);
 
 class UnseenTransfers {
  public:
-  explicit UnseenTransfers(const StepGraph& graph);
+  UnseenTransfers(const StepGraph& graph, const GraphTimes& measured);
   /// −1: op i is no communication, or all its members are here. 0: unknown. Else ns: the median transfer of complete
   /// ones (of an even number the lower middle), at most from the start of its last member to its end.
+  bool any() const { return !transfer_ns_.empty(); }
   std::int64_t of(std::size_t i) const { return transfer_ns_.empty() ? -1 : transfer_ns_[i]; }
 
  private:

@@ -10,7 +10,6 @@
 
 #include "core/statistics.hpp"
 #include "exchange/graph_path.hpp"
-#include "exchange/graph_replay.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 
@@ -164,22 +163,23 @@ struct CriticalPath {
   };
   using Tables = RowTables<Row, ByRank, ByDimension, Top, Segment>;
 
-  static void graph(const StepGraph& step, const ClosingContext& context, Tables& out) {
+  static void graph(const MeasuredGraph& step, const ClosingContext& context, Tables& out) {
     const std::vector<PathPart> path = critical_path_of(step);
+    const auto rank_of = [&](const GraphOp& op) { return context.ranks.entries[static_cast<std::size_t>(op.rank_row)].rank; };
     Row row{step.step, step.replica, step.length_ns(), 0, 0, 0, 0, 0, {}};
     std::vector<ByRank> ranks;  // ops are by rank row
     std::vector<std::uint32_t> rank_at(step.size());
-    const std::vector<std::int64_t> slack = slack_ns(step, measured_times(step));
+    const std::vector<std::int64_t> slack = slack_ns(step, step.measured);
     std::vector<double> weight, weighted;
     for (std::size_t i = 0; i < step.size(); ++i) {
       const GraphOp& op = step.ops[i];
       if (i == 0 || step.ops[i - 1].rank_row != op.rank_row) {
-        ranks.push_back({step.step, op.rank, step.replica, {}, -1, -1});
+        ranks.push_back({step.step, rank_of(op), step.replica, {}, -1, -1});
         weight.push_back(0);
         weighted.push_back(0);
       }
       rank_at[i] = static_cast<std::uint32_t>(ranks.size() - 1);
-      if (op.kind == EventKind::communication && op.group_size != 1) {
+      if (is_with_others(step, i)) {
         ++row.communication_count;
         row.unmatched_count += step.match[i] < 0 ? 1 : 0;
       }
@@ -196,19 +196,19 @@ struct CriticalPath {
       row.times.add(part);
       ranks[rank_at[part.op]].times.add(part);
       if (p > 0 && rank_at[path[p - 1].op] != rank_at[part.op]) ++row.hops_count;
-      const GraphOp& op = step.ops[part.op];
+      const GraphCommunication& of = step.communication_of(part.op);
       if (step.match[part.op] >= 0 && (p == 0 || path[p - 1].op != part.op)) {
         ++row.matches_count;
         row.close_count += last_by_ns(step, part.op) < 2 * context.clock.residual_ns ? 1 : 0;
       }
       const bool seen = part.category == PathCategory::communication;
       if (seen || part.category == PathCategory::unseparated)
-        out.of<ByDimension>().push_back({step.step, step.replica, op.dimension, op.op, seen ? part.length_ns() : 0,
+        out.of<ByDimension>().push_back({step.step, step.replica, of.dimension, of.op, seen ? part.length_ns() : 0,
                                          seen ? 0 : part.length_ns(), 1});
     }
     out.of<Row>().push_back(row);
     out.of<ByRank>().insert(out.of<ByRank>().end(), ranks.begin(), ranks.end());
-    add_segments(step, path, out.of<Segment>());
+    add_segments(step, path, context.ranks, out.of<Segment>());
     std::vector<std::uint32_t> longest(path.size());
     std::iota(longest.begin(), longest.end(), 0U);
     std::partial_sort(longest.begin(), longest.begin() + static_cast<std::ptrdiff_t>(std::min(top_count, path.size())),
@@ -218,7 +218,7 @@ struct CriticalPath {
     for (std::size_t p = 0; p < path.size() && p < top_count; ++p) {
       const PathPart& part = path[longest[p]];
       const GraphOp& op = step.ops[part.op];
-      out.of<Top>().push_back({step.step, step.replica, static_cast<std::int32_t>(p), op.rank, part.start_ns,
+      out.of<Top>().push_back({step.step, step.replica, static_cast<std::int32_t>(p), rank_of(op), part.start_ns,
                                part.length_ns(), part.category, op.name});
     }
     sort_and_fold(out.of<ByDimension>());
@@ -308,16 +308,17 @@ struct CriticalPath {
     return dimension == Dimension::unknown ? "of no known dimension" : std::string(to_text(dimension));
   }
 
-  static void add_segments(const StepGraph& step, const std::vector<PathPart>& path, std::vector<Segment>& out) {
+  static void add_segments(const StepGraph& step, const std::vector<PathPart>& path, const Ranks& ranks,
+                           std::vector<Segment>& out) {
     const std::size_t first = out.size();
     const std::int64_t least_ns = (step.length_ns() + 999) / 1000;
     std::int64_t longest_ns = 0;  // of the parts that are in the last segment
     for (auto part = path.rbegin(); part != path.rend(); ++part) {
-      const GraphOp& op = step.ops[part->op];
+      const RankEntry& rank = ranks.entries[static_cast<std::size_t>(step.ops[part->op].rank_row)];
       const bool moves =
           part->category == PathCategory::communication || part->category == PathCategory::unseparated;
-      Segment segment{step.step, step.replica, static_cast<std::int32_t>(out.size() - first), op.rank, part->start_ns,
-                      part->end_ns, part->category, moves ? op.dimension : Dimension::unknown};
+      Segment segment{step.step, step.replica, static_cast<std::int32_t>(out.size() - first), rank.rank, part->start_ns,
+                      part->end_ns, part->category, moves ? step.communication_of(part->op).dimension : Dimension::unknown};
       const bool same = out.size() > first && out.back().label() == segment.label();
       if (out.size() == first || (!same && out.back().end_ns - out.back().start_ns >= least_ns)) {
         out.push_back(segment);

@@ -187,7 +187,7 @@ class DefinedMetric final : public Metric {
     }
   }
 
-  void graph(const StepGraph& graph, const ClosingContext& context) override {
+  void graph(const MeasuredGraph& graph, const ClosingContext& context) override {
     if constexpr (requires { T::graph; }) T::graph(graph, context, rows_);
   }
 

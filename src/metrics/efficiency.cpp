@@ -10,8 +10,7 @@
 
 #include "core/statistics.hpp"
 #include "core/wide.hpp"
-#include "exchange/graph_replay.hpp"
-#include "exchange/graph_transfer.hpp"
+#include "exchange/measured_graph.hpp"
 #include "metrics/corrected_list.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
@@ -159,17 +158,14 @@ struct Efficiency {
   };
   using Tables = RowTables<Row, Window, ByRank, Network>;
 
-  static void graph(const StepGraph& step, const ClosingContext&, Tables& out) {
+  static void graph(const MeasuredGraph& step, const ClosingContext&, Tables& out) {
     Network row{step.step, step.replica, step.length_ns(), 0};
-    const UnseenTransfers unseen(step);
-    if (tells_transfers(step, unseen)) {
-      GraphTimes times = measured_times(step);
-      if (replays(step, times)) {
-        for (std::size_t i = 0; i < step.size(); ++i)
-          if (is_with_others(step.ops[i])) times.run_ns[i] = unseen.of(i) < 0 ? 0 : times.run_ns[i] - unseen.of(i);
-        row.ideal_ns = replayed_length_ns(step, times);
-        out.of<Row>().push_back({step.step, step.replica, step.start_ns, step.length_ns(), {}, row.ideal_ns});
-      }
+    if (tells_transfers(step) && step.replays) {
+      GraphTimes times = step.measured;
+      for (std::size_t i = 0; i < step.size(); ++i)
+        if (is_with_others(step, i)) times.run_ns[i] = step.unseen.of(i) < 0 ? 0 : times.run_ns[i] - step.unseen.of(i);
+      row.ideal_ns = replayed_length_ns(step, times);
+      out.of<Row>().push_back({step.step, step.replica, step.start_ns, step.length_ns(), {}, row.ideal_ns});
     }
     out.of<Network>().push_back(row);
   }
@@ -241,12 +237,12 @@ struct Efficiency {
 
  private:
   /// Whether nearly all of the communication is told apart into waits and transfers.
-  static bool tells_transfers(const StepGraph& step, const UnseenTransfers& unseen) {
+  static bool tells_transfers(const MeasuredGraph& step) {
     std::int64_t communication_ns = 0, unknown_ns = 0;
     for (std::size_t i = 0; i < step.size(); ++i) {
-      if (!is_with_others(step.ops[i])) continue;
+      if (!is_with_others(step, i)) continue;
       communication_ns += step.ops[i].length_ns();
-      if (unseen.of(i) == 0) unknown_ns += step.ops[i].length_ns();
+      if (step.unseen.of(i) == 0) unknown_ns += step.ops[i].length_ns();
     }
     return unknown_ns <= communication_ns / most_unknown;
   }

@@ -18,7 +18,7 @@
 //       (or, for slices of big matrices: …, std::vector<ResultMatrix>& out)
 //       (or, with what all ranks share, found once and not for each rank among all others: using Shared = …;
 //       static Shared shared(const ClosingContext&); closing(…, const Shared&, … out))
-//     static void graph(const StepGraph&, const ClosingContext&, Tables& out);   // steps this worker owns
+//     static void graph(const MeasuredGraph&, const ClosingContext&, Tables& out);   // steps this worker owns
 //     static void deal(const Comm&, Tables& out);   // collective, before the merge: what only statistics need (spread.hpp)
 //     static void report(const Tables&, const ReportContext&, Report& out);   // on one worker, rows sorted and folded
 //   };
@@ -69,7 +69,7 @@ struct MetricInfo {
   bool needs_work_windows = false;   // Step::work_start_ns and what belongs to it
 };
 
-struct StepGraph;
+struct MeasuredGraph;
 class TraceViews;
 
 /// local(): one trace, const, while its events are in memory. What the workers agree on later is filled in by settle():
@@ -191,7 +191,7 @@ class Metric {
   virtual void settle(std::span<const BatchKey> keys) = 0;
   virtual void matched(const MatchedCollectives& collectives, const ClosingContext& context) = 0;
   virtual void closing(const ClosingRank& rank, const ClosingContext& context) = 0;
-  virtual void graph(const StepGraph& graph, const ClosingContext& context) = 0;
+  virtual void graph(const MeasuredGraph& graph, const ClosingContext& context) = 0;
   /// Collective, before the merge: rows that only statistics need become sums, on no worker all of them.
   virtual void deal(const Comm&) {}
   virtual std::int64_t rows_bytes() const { return 0; }  // about what pack() takes

@@ -15,7 +15,6 @@
 #include "exchange/graph_alone.hpp"
 #include "exchange/graph_ideal.hpp"
 #include "exchange/graph_short.hpp"
-#include "exchange/graph_transfer.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/pipeline_stage.hpp"
@@ -123,18 +122,16 @@ struct WhatIf {
   };
   using Tables = RowTables<Row, Case>;
 
-  static void graph(const StepGraph& step, const ClosingContext& context, Tables& out) {
+  static void graph(const MeasuredGraph& step, const ClosingContext& context, Tables& out) {
     Row row{step.step, step.replica, 0, step.length_ns(), -1, -1, 0, 0, one_group_ns(step), 0, 0, false};
-    const UnseenTransfers unseen(step);
     for (std::size_t i = 0; i < step.size(); ++i) {
       row.ranks_count += i == 0 || step.ops[i - 1].rank_row != step.ops[i].rank_row ? 1 : 0;
-      if (!is_with_others(step.ops[i])) continue;
+      if (!is_with_others(step, i)) continue;
       row.communication_ns += step.ops[i].length_ns();
-      if (unseen.of(i) == 0) row.unmatched_ns += step.ops[i].length_ns();
+      if (step.unseen.of(i) == 0) row.unmatched_ns += step.ops[i].length_ns();
     }
-    GraphTimes measured = measured_times(step);
-    row.ok = row.ranks_count > 1 && replays(step, measured);
-    if (row.ok) ask(step, std::move(measured), context, row, out);
+    row.ok = row.ranks_count > 1 && step.replays;
+    if (row.ok) ask(step, context, row, out);
     out.of<Row>().push_back(row);
   }
 
@@ -189,10 +186,10 @@ struct WhatIf {
 
  private:
   /// The step as cases are replayed on it.
-  static ShortGraph short_step(const StepGraph& whole, const GraphTimes& measured, const Peers& peers, IdealForm form) {
-    return shorten(whole, measured, ideal_times(whole, measured, peers, form), peers.unseen_ns);
+  static ShortGraph short_step(const MeasuredGraph& whole, const Peers& peers, IdealForm form) {
+    return shorten(whole, ideal_times(whole, peers, form));
   }
-  static void ask(const StepGraph& whole, GraphTimes measured, const ClosingContext& context, Row& row, Tables& out) {
+  static void ask(const MeasuredGraph& whole, const ClosingContext& context, Row& row, Tables& out) {
     std::vector<std::int32_t> stage_of_row, host_of_row;
     const PipelineStages places(context.groups, context.workload.mesh);
     for (const RankEntry& entry : context.ranks.entries) {
@@ -202,8 +199,7 @@ struct WhatIf {
     const ComputeTime compute = compute_time(whole, stage_of_row);
     row.compute_ns = compute.all_ns, row.one_rank_ns = compute.one_rank_ns;
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
-    const ShortGraph step = short_step(whole, measured, peers_of(whole, stage_of_row, host_of_row), form);
-    measured = {};
+    const ShortGraph step = short_step(whole, peers_of(whole, stage_of_row, host_of_row), form);
     CaseReplays replays(step);
     std::vector<std::pair<Case, std::size_t>> cases;  // with their number in the replays
     Case asked;
@@ -229,7 +225,7 @@ struct WhatIf {
       asked.slow = static_cast<double>(slowest[r].excess_ns) >= slow_rank_ratio * static_cast<double>(row.replayed_ns);
       is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = asked.slow;
       if (r < ranks_asked || slowest.size() <= ranks_all)
-        add(WhatIfSubject::rank, slowest[r].rank.value, [rank_row = slowest[r].rank_row](const ShortOp& op, bool run) {
+        add(WhatIfSubject::rank, context.ranks.entries[static_cast<std::size_t>(slowest[r].rank_row)].rank.value, [rank_row = slowest[r].rank_row](const ShortOp& op, bool run) {
           return op.rank_row == rank_row && (!run || !op.with_others);
         });
     }
@@ -274,7 +270,6 @@ struct WhatIf {
 
   struct SlowRank {
     std::int32_t rank_row = -1;
-    RankId rank;
     std::int64_t excess_ns = 0;  // of compute and launches over those of the peers
   };
   /// All ranks of the step, the slowest first.
@@ -284,7 +279,7 @@ struct WhatIf {
       const ShortOp& op = step.ops[i];
       const ShortTimes& times = step.times[i];
       SlowRank& rank = ranks[static_cast<std::size_t>(op.rank_row)];
-      rank.rank_row = op.rank_row, rank.rank = op.rank;
+      rank.rank_row = op.rank_row;
       rank.excess_ns += times.measured_gap_ns - times.ideal_gap_ns;
       if (!op.with_others) rank.excess_ns += times.measured_run_ns - times.ideal_run_ns;
     }

@@ -2,16 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include "exchange/graph_ops.hpp"
+
 namespace ccl {
 namespace {
 
-GraphOp made(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t instance = 0) {
-  GraphOp op;
+using test::MadeOp;
+using test::graph_of;
+
+MadeOp made(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t instance = 0) {
+  MadeOp op;
   op.start_ns = start_ns;
   op.end_ns = end_ns;
   op.rank_row = rank;
-  op.rank = RankId(rank);
-  op.order = static_cast<std::int32_t>(start_ns);
   op.instance = instance;
   if (instance == 0) return op;
   op.kind = EventKind::communication;
@@ -21,7 +24,7 @@ GraphOp made(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, std:
 }
 
 TEST(GraphAlone, ComputeOfAStageWithOneRankHasNoPeers) {
-  const StepGraph step = link_graph({made(0, 0, 10), made(1, 0, 20), made(2, 0, 40)});
+  const StepGraph step = graph_of({made(0, 0, 10), made(1, 0, 20), made(2, 0, 40)});
   const ComputeTime time = compute_time(step, {0, 1, 0});
   EXPECT_EQ(time.all_ns, 70);
   EXPECT_EQ(time.one_rank_ns, 20);
@@ -29,10 +32,10 @@ TEST(GraphAlone, ComputeOfAStageWithOneRankHasNoPeers) {
 }
 
 TEST(GraphAlone, CommunicationThatOneGroupOnlyHasIsComparedWithItself) {
-  std::vector<GraphOp> ops{made(0, 0, 10, 1), made(1, 0, 10, 1), made(0, 20, 30, 2), made(1, 20, 30, 2)};
-  EXPECT_EQ(one_group_ns(link_graph(ops)), 40);
+  std::vector<MadeOp> ops{made(0, 0, 10, 1), made(1, 0, 10, 1), made(0, 20, 30, 2), made(1, 20, 30, 2)};
+  EXPECT_EQ(one_group_ns(graph_of(ops)), 40);
   ops.push_back(made(2, 0, 10, 3)), ops.push_back(made(3, 0, 10, 3));
-  EXPECT_EQ(one_group_ns(link_graph(ops)), 0);
+  EXPECT_EQ(one_group_ns(graph_of(ops)), 0);
 }
 
 }  // namespace

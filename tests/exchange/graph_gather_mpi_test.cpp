@@ -70,7 +70,8 @@ TEST(GraphGather, EachStepReachesItsOwnerByRankAndTimeWithWhatWasMatched) {
   GraphGather gather(std::move(chains), records, matched, planted.ranks, planted.groups, world());
   ASSERT_EQ(gather.rounds_count(), static_cast<std::size_t>((steps_count + workers - 1) / workers));
   for (std::size_t round = 0; round < gather.rounds_count(); ++round) {
-    const auto [key, ops] = gather.step_of(round);
+    const auto [key, of_step] = gather.step_of(round);
+    const std::vector<GraphOp>& ops = of_step.ops;
     const std::int64_t step = static_cast<std::int64_t>(round) * workers + me;
     if (step >= steps_count) {
       EXPECT_TRUE(ops.empty());
@@ -78,13 +79,12 @@ TEST(GraphGather, EachStepReachesItsOwnerByRankAndTimeWithWhatWasMatched) {
     }
     EXPECT_EQ(key, (StepKey{{-1, step}, -1}));
     ASSERT_EQ(ops.size(), step == 1 ? 13U : 12U);
-    EXPECT_NE(ops[1].instance, 0U);
+    EXPECT_NE(of_step.communication_of(1).instance, 0U);
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const GraphOp& op = ops[i];
       const auto rank = static_cast<std::int32_t>(i / 2);
       EXPECT_EQ(op.rank_row, rank);
-      EXPECT_EQ(op.rank, RankId(rank));
-      EXPECT_EQ(op.order, static_cast<std::int32_t>(i % 2));
+      const GraphCommunication& of = of_step.communication_of(i);
       EXPECT_EQ(op.device_row, 0);
       if (i % 2 == 0) {
         EXPECT_EQ(op.kind, EventKind::compute);
@@ -92,20 +92,20 @@ TEST(GraphGather, EachStepReachesItsOwnerByRankAndTimeWithWhatWasMatched) {
         EXPECT_EQ(op.start_ns, begin_ns(step, rank));
         EXPECT_EQ(op.end_ns, begin_ns(step, rank) + 50 + rank);
         EXPECT_EQ(op.launch_ns, begin_ns(step, rank) - 20);
-        EXPECT_EQ(op.instance, 0U);
-        EXPECT_EQ(op.group_size, -1);
-        EXPECT_EQ(op.payload_bytes, -1);
-        EXPECT_EQ(op.dimension, Dimension::unknown);
+        EXPECT_EQ(of.instance, 0U);
+        EXPECT_EQ(of.group_size, -1);
+        EXPECT_EQ(of.payload_bytes, -1);
+        EXPECT_EQ(of.dimension, Dimension::unknown);
       } else {
         EXPECT_EQ(op.kind, EventKind::communication);
         EXPECT_EQ(op.start_ns, arrival_ns(step, rank));
         EXPECT_EQ(op.end_ns, leave_ns(step));
         EXPECT_EQ(op.launch_ns, arrival_ns(step, rank) - 30);
-        EXPECT_EQ(op.instance, ops[1].instance);
-        EXPECT_EQ(op.op, CollectiveOp::all_reduce);
-        EXPECT_EQ(op.group_size, members_count);
-        EXPECT_EQ(op.payload_bytes, 4096);
-        EXPECT_EQ(op.dimension, Dimension::dp);
+        EXPECT_EQ(of.instance, of_step.communication_of(1).instance);
+        EXPECT_EQ(of.op, CollectiveOp::all_reduce);
+        EXPECT_EQ(of.group_size, members_count);
+        EXPECT_EQ(of.payload_bytes, 4096);
+        EXPECT_EQ(of.dimension, Dimension::dp);
         EXPECT_NE(op.lane, ops[i - 1].lane);
       }
     }

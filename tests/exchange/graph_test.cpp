@@ -5,28 +5,29 @@
 #include <map>
 
 #include "exchange/graph_ideal.hpp"
+#include "exchange/graph_ops.hpp"
 #include "exchange/graph_path.hpp"
 #include "exchange/graph_short.hpp"
-#include "exchange/graph_transfer.hpp"
 
 namespace ccl {
 namespace {
 
-GraphOp op(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, const char* name, std::uint16_t lane = 0) {
-  GraphOp made;
+using test::MadeOp;
+using test::graph_of;
+
+MadeOp op(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, const char* name, std::uint16_t lane = 0) {
+  MadeOp made;
   made.start_ns = start_ns;
   made.end_ns = end_ns;
   made.launch_ns = 0;
   made.name = string_id(name);
   made.rank_row = rank;
-  made.rank = RankId(rank);
   made.lane = lane;
-  made.order = static_cast<std::int32_t>(start_ns);
   return made;
 }
 
-GraphOp reduce(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t instance) {
-  GraphOp made = op(rank, start_ns, end_ns, "all_reduce", 1);
+MadeOp reduce(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t instance) {
+  MadeOp made = op(rank, start_ns, end_ns, "all_reduce", 1);
   made.kind = EventKind::communication;
   made.op = CollectiveOp::all_reduce;
   made.dimension = Dimension::dp;
@@ -37,8 +38,8 @@ GraphOp reduce(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, st
 }
 
 /// Three ranks compute (rank 1 for 300 instead of 100), reduce for 50, compute 40 each.
-std::vector<GraphOp> slow_rank() {
-  std::vector<GraphOp> ops;
+std::vector<MadeOp> slow_rank() {
+  std::vector<MadeOp> ops;
   for (const std::int32_t rank : {0, 1, 2}) {
     const std::int64_t ready_ns = rank == 1 ? 300 : 100;
     ops.push_back(op(rank, 0, ready_ns, "gemm"));
@@ -51,10 +52,9 @@ std::vector<GraphOp> slow_rank() {
 const std::vector<std::int32_t> no_stages{-1, -1, -1};
 
 TEST(StepGraph, MeasuredTimesReplayToTheMeasuredStep) {
-  const StepGraph graph = link_graph(slow_rank());
+  const MeasuredGraph graph = graph_of(slow_rank());
   ASSERT_TRUE(graph.cut.empty());
-  const GraphTimes measured = measured_times(graph);
-  const Replay again = replay(graph, measured);
+  const Replay again = replay(graph, graph.measured);
   EXPECT_EQ(again.length_ns, 405);
   for (std::size_t i = 0; i < graph.size(); ++i) {
     EXPECT_EQ(again.start_ns[i], graph.ops[i].start_ns) << i;
@@ -63,29 +63,27 @@ TEST(StepGraph, MeasuredTimesReplayToTheMeasuredStep) {
 }
 
 TEST(StepGraph, ASlowRankAmongItsPeersIsTakenBackByTheMedian) {
-  const StepGraph graph = link_graph(slow_rank());
-  const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 205);
+  const MeasuredGraph graph = graph_of(slow_rank());
+  EXPECT_EQ(replay(graph, ideal_times(graph, peers_of(graph, no_stages), IdealForm::median)).length_ns, 205);
   // The mean of 100, 300 and 100 is 166.
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::mean)).length_ns, 271);
+  EXPECT_EQ(replay(graph, ideal_times(graph, peers_of(graph, no_stages), IdealForm::mean)).length_ns, 271);
 }
 
 TEST(StepGraph, StagesOfAPipelineAreNoPeers) {
-  const StepGraph graph = link_graph(slow_rank());
-  const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, {0, 1, 0}), IdealForm::median)).length_ns, 405);
+  const MeasuredGraph graph = graph_of(slow_rank());
+  EXPECT_EQ(replay(graph, ideal_times(graph, peers_of(graph, {0, 1, 0}), IdealForm::median)).length_ns, 405);
 }
 
 TEST(StepGraph, WithoutTransfersTheWaitForTheLastRankStays) {
-  const StepGraph graph = link_graph(slow_rank());
-  GraphTimes times = measured_times(graph);
+  const MeasuredGraph graph = graph_of(slow_rank());
+  GraphTimes times = graph.measured;
   for (std::size_t i = 0; i < graph.size(); ++i)
     if (graph.match[i] >= 0) times.run_ns[i] = 0;
   EXPECT_EQ(replay(graph, times).length_ns, 355);
 }
 
 TEST(StepGraph, LateLaunchesShrinkToThoseOfThePeers) {
-  std::vector<GraphOp> ops;
+  std::vector<MadeOp> ops;
   for (const std::int32_t rank : {0, 1, 2}) {
     const std::int64_t late_ns = rank == 2 ? 80 : 0;
     ops.push_back(op(rank, 0, 100, "gemm"));
@@ -93,16 +91,15 @@ TEST(StepGraph, LateLaunchesShrinkToThoseOfThePeers) {
     ops.push_back(op(rank, 105 + late_ns, 200 + late_ns, "silu"));
     ops.back().launch_ns = rank == 2 ? 180 : 2;
   }
-  const StepGraph graph = link_graph(ops);
-  const GraphTimes measured = measured_times(graph);
-  const GraphTimes ideal = ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median);
-  EXPECT_EQ(replay(graph, measured).length_ns, 280);
+  const MeasuredGraph graph = graph_of(ops);
+  const GraphTimes ideal = ideal_times(graph, peers_of(graph, no_stages), IdealForm::median);
+  EXPECT_EQ(replay(graph, graph.measured).length_ns, 280);
   EXPECT_EQ(replay(graph, ideal).length_ns, 200);
 }
 
 // All launch as fast as each other; rank 2 lost 80 before its second launch and is late in both collectives by that.
 TEST(StepGraph, ALagThatPersistsIsTakenBackOnce) {
-  std::vector<GraphOp> ops;
+  std::vector<MadeOp> ops;
   for (const std::int32_t rank : {0, 1, 2}) {
     const std::int64_t late_ns = rank == 2 ? 80 : 0;
     ops.push_back(op(rank, 0, 10, "gemm"));
@@ -113,32 +110,29 @@ TEST(StepGraph, ALagThatPersistsIsTakenBackOnce) {
     ops.push_back(reduce(rank, second_ns, 240, 2));
     ops.back().launch_ns = second_ns - 2;
   }
-  const StepGraph graph = link_graph(ops);
-  const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(replay(graph, measured).length_ns, 240);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 160);
+  const MeasuredGraph graph = graph_of(ops);
+  EXPECT_EQ(replay(graph, graph.measured).length_ns, 240);
+  EXPECT_EQ(replay(graph, ideal_times(graph, peers_of(graph, no_stages), IdealForm::median)).length_ns, 160);
 }
 
 TEST(StepGraph, ALateStartIsALateLaunchToo) {
-  std::vector<GraphOp> ops{op(0, 0, 100, "gemm"), op(1, 30, 130, "gemm"), op(2, 0, 100, "gemm")};
+  std::vector<MadeOp> ops{op(0, 0, 100, "gemm"), op(1, 30, 130, "gemm"), op(2, 0, 100, "gemm")};
   ops[1].launch_ns = 20;
-  const StepGraph graph = link_graph(ops);
-  const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(replay(graph, measured).length_ns, 130);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 100);
+  const MeasuredGraph graph = graph_of(ops);
+  EXPECT_EQ(replay(graph, graph.measured).length_ns, 130);
+  EXPECT_EQ(replay(graph, ideal_times(graph, peers_of(graph, no_stages), IdealForm::median)).length_ns, 100);
 }
 
 TEST(StepGraph, OfMatchesThatContradictTheOrderOnTheRanksTheWorstIsCut) {
   // Rank 0 has match 1 before 2, rank 1 has 2 before 1; of match 2 the members are further apart. Match 3 is well.
-  std::vector<GraphOp> ops{reduce(0, 0, 30, 1),  reduce(0, 40, 50, 2), reduce(0, 60, 80, 3),
+  std::vector<MadeOp> ops{reduce(0, 0, 30, 1),  reduce(0, 40, 50, 2), reduce(0, 60, 80, 3),
                            reduce(1, 0, 10, 2), reduce(1, 20, 30, 1), reduce(1, 70, 80, 3)};
-  const StepGraph graph = link_graph(ops);
+  const MeasuredGraph graph = graph_of(ops);
   EXPECT_EQ(graph.cut, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{1, 3}}));
   EXPECT_EQ(graph.match, (std::vector<std::int32_t>{0, -1, 1, -1, 0, 1}));
   EXPECT_EQ(graph.order.size(), graph.size());
-  const GraphTimes measured = measured_times(graph);
-  EXPECT_TRUE(replays(graph, measured));
-  EXPECT_EQ(replay(graph, measured).length_ns, 80);
+  EXPECT_TRUE(graph.replays);
+  EXPECT_EQ(replay(graph, graph.measured).length_ns, 80);
   std::int64_t sum_ns = 0;
   for (const PathPart& part : critical_path_of(graph)) sum_ns += part.length_ns();
   EXPECT_EQ(sum_ns, 80);
@@ -146,7 +140,7 @@ TEST(StepGraph, OfMatchesThatContradictTheOrderOnTheRanksTheWorstIsCut) {
 
 TEST(StepGraph, ManyContradictionsAreCutAndTheRestStays) {
   // Pairs 2k and 2k + 1 are crossed; every fifth match after them is well.
-  std::vector<GraphOp> ops;
+  std::vector<MadeOp> ops;
   std::int64_t t_ns = 0;
   std::uint64_t id = 1;
   for (int k = 0; k < 100; ++k, t_ns += 100, id += 3) {
@@ -154,37 +148,37 @@ TEST(StepGraph, ManyContradictionsAreCutAndTheRestStays) {
     ops.push_back(reduce(1, t_ns, t_ns + 10, id + 1)), ops.push_back(reduce(1, t_ns + 20, t_ns + 30, id));
     ops.push_back(reduce(0, t_ns + 50, t_ns + 60, id + 2)), ops.push_back(reduce(1, t_ns + 55, t_ns + 60, id + 2));
   }
-  const StepGraph graph = link_graph(ops);
+  const MeasuredGraph graph = graph_of(ops);
   EXPECT_EQ(graph.cut.size(), 100U);
   EXPECT_EQ(graph.first_member.size() - 1, 200U);  // one of each crossed pair and the good ones
-  EXPECT_TRUE(replays(graph, measured_times(graph)));
+  EXPECT_TRUE(graph.replays);
 }
 
 TEST(StepGraph, AMatchThatARankHasTwiceIsCut) {
-  const StepGraph graph = link_graph({reduce(0, 0, 10, 1), reduce(0, 20, 30, 1), reduce(1, 0, 10, 1)});
+  const MeasuredGraph graph = graph_of({reduce(0, 0, 10, 1), reduce(0, 20, 30, 1), reduce(1, 0, 10, 1)});
   EXPECT_EQ(graph.cut.size(), 1U);
   EXPECT_EQ(graph.order.size(), 3U);
 }
 
 TEST(StepGraph, AMemberWhoseOthersAreMissingStandsAlone) {
-  const StepGraph graph = link_graph({reduce(0, 0, 10, 1), op(0, 20, 30, "gemm")});
+  const MeasuredGraph graph = graph_of({reduce(0, 0, 10, 1), op(0, 20, 30, "gemm")});
   EXPECT_EQ(graph.match, (std::vector<std::int32_t>{-1, -1}));
-  EXPECT_EQ(replay(graph, measured_times(graph)).length_ns, 30);
+  EXPECT_EQ(replay(graph, graph.measured).length_ns, 30);
 }
 
 TEST(StepGraph, AnIdleStretchIsReplayedAfterAllThatEndedBefore) {
   // The second kernel starts after the copy on another stream has ended; both are its predecessors.
-  GraphOp copy = op(0, 20, 60, "memcpy", 5);
+  MadeOp copy = op(0, 20, 60, "memcpy", 5);
   copy.kind = EventKind::memory_copy;
-  const StepGraph graph = link_graph({op(0, 0, 50, "gemm"), copy, op(0, 70, 90, "silu")});
+  const MeasuredGraph graph = graph_of({op(0, 0, 50, "gemm"), copy, op(0, 70, 90, "silu")});
   ASSERT_EQ(graph.preds_of(2).size(), 2U);
-  EXPECT_EQ(measured_times(graph).gap_ns[2], 10);
+  EXPECT_EQ(graph.measured.gap_ns[2], 10);
 }
 
 /// Two ranks: kernels on one stream, a gather on another that the last kernel needs. Rank 0 takes twice as long, so that
 /// by chance its gather has ended before the third kernel, which rank 1 starts without it.
-std::vector<GraphOp> slow_and_fast() {
-  std::vector<GraphOp> ops;
+std::vector<MadeOp> slow_and_fast() {
+  std::vector<MadeOp> ops;
   for (const std::int32_t rank : {0, 1}) {
     const std::int64_t each_ns = rank == 0 ? 200 : 100;
     for (std::int64_t k = 0; k < 3; ++k) ops.push_back(op(rank, k * each_ns, (k + 1) * each_ns, "gemm"));
@@ -195,46 +189,43 @@ std::vector<GraphOp> slow_and_fast() {
 }
 
 TEST(StepGraph, WhatARankDidNotWaitForIsNotNeededOnItsPeers) {
-  const StepGraph graph = link_graph(slow_and_fast());
+  const MeasuredGraph graph = graph_of(slow_and_fast());
   ASSERT_EQ(graph.ops[3].start_ns, 400);  // of rank 0: the third kernel, after the gather
   EXPECT_EQ(graph.preds_of(3).size(), 1U);
   EXPECT_EQ(graph.preds_of(4).size(), 2U) << "both need it for the last";
-  std::vector<GraphOp> alone = slow_and_fast();
+  std::vector<MadeOp> alone = slow_and_fast();
   alone.resize(5);
-  EXPECT_EQ(link_graph(alone).preds_of(3).size(), 2U) << "without peers the order is all that is known";
+  EXPECT_EQ(graph_of(alone).preds_of(3).size(), 2U) << "without peers the order is all that is known";
 }
 
 TEST(StepGraph, OfTwoPeersTheFasterOneIsTheMeasure) {
-  const StepGraph graph = link_graph(slow_and_fast());
-  const GraphTimes measured = measured_times(graph);
-  const GraphTimes ideal = ideal_times(graph, measured, peers_of(graph, {0, 0}), IdealForm::median);
-  EXPECT_EQ(replay(graph, measured).length_ns, 900);
+  const MeasuredGraph graph = graph_of(slow_and_fast());
+  const GraphTimes ideal = ideal_times(graph, peers_of(graph, {0, 0}), IdealForm::median);
+  EXPECT_EQ(replay(graph, graph.measured).length_ns, 900);
   EXPECT_EQ(replay(graph, ideal).length_ns, 600);
-  EXPECT_EQ(ideal_times(graph, measured, peers_of(graph, {0, 0}), IdealForm::mean).run_ns[0], 150);
+  EXPECT_EQ(ideal_times(graph, peers_of(graph, {0, 0}), IdealForm::mean).run_ns[0], 150);
 }
 
 TEST(StepGraph, TheFirstOperationOfADeviceStartsNoLaterThanOnItsPeers) {
-  std::vector<GraphOp> ops{op(0, 0, 100, "gemm"), op(1, 40, 140, "gemm"), op(2, 0, 100, "gemm")};
-  for (GraphOp& made : ops) made.launch_ns = -50;  // long before: the GPU was busy with the step before
-  const StepGraph graph = link_graph(ops);
-  const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(replay(graph, ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median)).length_ns, 100);
+  std::vector<MadeOp> ops{op(0, 0, 100, "gemm"), op(1, 40, 140, "gemm"), op(2, 0, 100, "gemm")};
+  for (MadeOp& made : ops) made.launch_ns = -50;  // long before: the GPU was busy with the step before
+  const MeasuredGraph graph = graph_of(ops);
+  EXPECT_EQ(replay(graph, ideal_times(graph, peers_of(graph, no_stages), IdealForm::median)).length_ns, 100);
 }
 
 TEST(StepGraph, OperationsThatEndAsTheyStartDoNotWaitForEachOther) {
-  const StepGraph graph = link_graph({op(0, 0, 10, "gemm"), op(0, 10, 10, "memset", 1), op(0, 10, 10, "memset", 2)});
+  const MeasuredGraph graph = graph_of({op(0, 0, 10, "gemm"), op(0, 10, 10, "memset", 1), op(0, 10, 10, "memset", 2)});
   EXPECT_TRUE(graph.cut.empty());
   EXPECT_EQ(graph.preds_of(0).size(), 0U);
 }
 
 TEST(ShortGraph, ReplaysAsTheWholeGraph) {
-  const StepGraph graph = link_graph(slow_and_fast());
-  const GraphTimes measured = measured_times(graph);
+  const MeasuredGraph graph = graph_of(slow_and_fast());
   const Peers peers = peers_of(graph, {0, 0});
-  const GraphTimes ideal = ideal_times(graph, measured, peers, IdealForm::median);
-  const ShortGraph less = shorten(graph, measured, ideal, peers.unseen_ns);
+  const GraphTimes ideal = ideal_times(graph, peers, IdealForm::median);
+  const ShortGraph less = shorten(graph, ideal);
   EXPECT_EQ(less.ops.size(), 6U) << "three kernels of each rank are one";
-  GraphTimes hidden = measured;
+  GraphTimes hidden = graph.measured;
   for (std::size_t i = 0; i < graph.size(); ++i) hidden.run_ns[i] = 0;
   const auto length_ns = [&](const GraphTimes& from, const GraphTimes& to, std::int32_t rank, bool with_gaps) {
     const auto run = [&](std::size_t i) { return graph.ops[i].rank_row == rank; };
@@ -250,20 +241,20 @@ TEST(ShortGraph, ReplaysAsTheWholeGraph) {
     if (rank == 1) hides.push_back(replays.add(ShortChange::hidden, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
   }
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    EXPECT_EQ(replays.of(both[r]).fixed_ns, length_ns(measured, ideal, ranks[r], true)) << ranks[r];
-    EXPECT_EQ(replays.of(both[r]).only_ns, length_ns(ideal, measured, ranks[r], true)) << ranks[r];
-    EXPECT_EQ(replays.of(runs[r]).fixed_ns, length_ns(measured, ideal, ranks[r], false)) << ranks[r];
-    EXPECT_EQ(replays.of(runs[r]).only_ns, length_ns(ideal, measured, ranks[r], false)) << ranks[r];
+    EXPECT_EQ(replays.of(both[r]).fixed_ns, length_ns(graph.measured, ideal, ranks[r], true)) << ranks[r];
+    EXPECT_EQ(replays.of(both[r]).only_ns, length_ns(ideal, graph.measured, ranks[r], true)) << ranks[r];
+    EXPECT_EQ(replays.of(runs[r]).fixed_ns, length_ns(graph.measured, ideal, ranks[r], false)) << ranks[r];
+    EXPECT_EQ(replays.of(runs[r]).only_ns, length_ns(ideal, graph.measured, ranks[r], false)) << ranks[r];
   }
-  EXPECT_EQ(replays.of(hides[0]).fixed_ns, length_ns(measured, hidden, 1, false));
-  EXPECT_EQ(replays.of(hides[0]).only_ns, length_ns(ideal, measured, 1, false));
+  EXPECT_EQ(replays.of(hides[0]).fixed_ns, length_ns(graph.measured, hidden, 1, false));
+  EXPECT_EQ(replays.of(hides[0]).only_ns, length_ns(ideal, graph.measured, 1, false));
 }
 
 TEST(CriticalPath, GoesThroughTheLastRankAndAddsUpToTheStep) {
-  const StepGraph graph = link_graph(slow_rank());
+  const MeasuredGraph graph = graph_of(slow_rank());
   std::vector<std::tuple<std::int32_t, PathCategory, std::int64_t>> seen;
   for (const PathPart& part : critical_path_of(graph))
-    seen.emplace_back(graph.ops[part.op].rank.value, part.category, part.length_ns());
+    seen.emplace_back(graph.ops[part.op].rank_row, part.category, part.length_ns());
   const std::vector<std::tuple<std::int32_t, PathCategory, std::int64_t>> expected{
       {0, PathCategory::compute, 40},
       {0, PathCategory::idle, 5},
@@ -274,9 +265,9 @@ TEST(CriticalPath, GoesThroughTheLastRankAndAddsUpToTheStep) {
 }
 
 TEST(CriticalPath, IdleBeforeALateLaunchIsLaunchTime) {
-  std::vector<GraphOp> ops{op(0, 5, 100, "gemm"), op(0, 150, 200, "silu")};
+  std::vector<MadeOp> ops{op(0, 5, 100, "gemm"), op(0, 150, 200, "silu")};
   ops[1].launch_ns = 140;
-  const std::vector<PathPart> path = critical_path_of(link_graph(ops));
+  const std::vector<PathPart> path = critical_path_of(graph_of(ops));
   ASSERT_EQ(path.size(), 3U);
   EXPECT_EQ(path[1].category, PathCategory::launch);
   EXPECT_EQ(path[1].length_ns(), 50);
@@ -284,50 +275,47 @@ TEST(CriticalPath, IdleBeforeALateLaunchIsLaunchTime) {
 
 TEST(StepGraph, TransfersBetweenHostsAreNoPeersOfThoseWithinOne) {
   // Ranks 0 and 1 are on one host and reduce in 10, ranks 0 and 2 on two hosts in 50, three times each.
-  std::vector<GraphOp> ops;
+  std::vector<MadeOp> ops;
   std::uint64_t id = 1;
   for (std::int64_t t_ns = 0; t_ns < 300; t_ns += 100, id += 2) {
     ops.push_back(reduce(0, t_ns, t_ns + 10, id)), ops.push_back(reduce(1, t_ns, t_ns + 10, id));
     ops.push_back(reduce(0, t_ns + 20, t_ns + 70, id + 1)), ops.push_back(reduce(2, t_ns + 20, t_ns + 70, id + 1));
   }
-  for (GraphOp& op : ops) op.group_size = 2;
-  const StepGraph graph = link_graph(ops);
-  const GraphTimes measured = measured_times(graph);
-  const GraphTimes apart = ideal_times(graph, measured, peers_of(graph, no_stages, {0, 0, 1}), IdealForm::median);
-  EXPECT_EQ(apart.run_ns, measured.run_ns);
-  EXPECT_NE(ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median).run_ns, measured.run_ns);
+  for (MadeOp& op : ops) op.group_size = 2;
+  const MeasuredGraph graph = graph_of(ops);
+  const GraphTimes apart = ideal_times(graph, peers_of(graph, no_stages, {0, 0, 1}), IdealForm::median);
+  EXPECT_EQ(apart.run_ns, graph.measured.run_ns);
+  EXPECT_NE(ideal_times(graph, peers_of(graph, no_stages), IdealForm::median).run_ns, graph.measured.run_ns);
 }
 
 TEST(UnseenTransfer, IsThatOfCompleteOnesOfItsKind) {
   // Ranks 0 and 1 of a group of three, then all three of them, whose transfer is 20.
-  std::vector<GraphOp> ops{reduce(0, 0, 100, 1), reduce(1, 30, 100, 1)};
+  std::vector<MadeOp> ops{reduce(0, 0, 100, 1), reduce(1, 30, 100, 1)};
   for (const std::int32_t rank : {0, 1, 2}) ops.push_back(reduce(rank, rank == 1 ? 130 : 110, 150, 2));
-  const StepGraph graph = link_graph(ops);
-  const UnseenTransfers unseen(graph);
-  EXPECT_EQ(unseen.of(0), 20);   // ops are by rank: this is rank 0 of the first
-  EXPECT_EQ(unseen.of(1), -1);
+  const MeasuredGraph graph = graph_of(ops);
+  EXPECT_EQ(graph.unseen.of(0), 20);   // ops are by rank: this is rank 0 of the first
+  EXPECT_EQ(graph.unseen.of(1), -1);
   std::map<PathCategory, std::int64_t> sums;
   for (const PathPart& part : critical_path_of(graph)) sums[part.category] += part.length_ns();
   EXPECT_EQ(sums[PathCategory::communication], 20 + 20);
   EXPECT_EQ(sums[PathCategory::unseparated], 50);  // from rank 1's start to 20 before the end
-  const GraphTimes ideal = ideal_times(graph, measured_times(graph), peers_of(graph, no_stages), IdealForm::median);
+  const GraphTimes ideal = ideal_times(graph, peers_of(graph, no_stages), IdealForm::median);
   EXPECT_EQ(ideal.run_ns[0], 20);
 }
 
 TEST(UnseenTransfer, WithoutACompleteOneNothingIsTakenForTransfer) {
-  const StepGraph graph = link_graph({reduce(0, 0, 100, 1), reduce(1, 30, 100, 1)});
-  EXPECT_EQ(UnseenTransfers(graph).of(0), 0);
+  const MeasuredGraph graph = graph_of({reduce(0, 0, 100, 1), reduce(1, 30, 100, 1)});
+  EXPECT_EQ(graph.unseen.of(0), 0);
   std::map<PathCategory, std::int64_t> sums;
   for (const PathPart& part : critical_path_of(graph)) sums[part.category] += part.length_ns();
   EXPECT_EQ(sums[PathCategory::communication], 0);
   EXPECT_EQ(sums[PathCategory::unseparated], 70);
-  const GraphTimes measured = measured_times(graph);
-  EXPECT_EQ(ideal_times(graph, measured, peers_of(graph, no_stages), IdealForm::median).run_ns, measured.run_ns);
+  EXPECT_EQ(ideal_times(graph, peers_of(graph, no_stages), IdealForm::median).run_ns, graph.measured.run_ns);
 }
 
 TEST(Slack, IsNoneOnThePathAndTheWaitElsewhere) {
-  const StepGraph graph = link_graph(slow_rank());
-  const std::vector<std::int64_t> slack = slack_ns(graph, measured_times(graph));
+  const MeasuredGraph graph = graph_of(slow_rank());
+  const std::vector<std::int64_t> slack = slack_ns(graph, graph.measured);
   EXPECT_EQ(slack, (std::vector<std::int64_t>{200, 200, 0, 0, 0, 0, 200, 200, 0}));
 }
 

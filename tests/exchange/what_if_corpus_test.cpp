@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "exchange/graph_ideal.hpp"
+#include "exchange/graph_ops.hpp"
 #include "support/numbered.hpp"
 
 namespace ccl {
@@ -144,8 +145,8 @@ std::string group_of(const Operation& op) {
 /// All steps in one graph: nothing connects them, and ideal durations are those of all steps.
 struct Study {
   std::vector<Operation> ops = operations();
-  StepGraph graph;
-  GraphTimes measured, ideal;
+  MeasuredGraph graph{graph_of({}, {0}, {})};
+  GraphTimes ideal;
 
   Study() {
     std::sort(ops.begin(), ops.end(), [](const Operation& a, const Operation& b) {
@@ -161,12 +162,12 @@ struct Study {
     std::vector<std::uint32_t> first_pred{0}, preds;
     std::map<std::string, std::uint64_t> groups;
     std::map<std::string, std::int32_t> types;
-    std::vector<GraphOp> made;
+    std::vector<test::MadeOp> made;
     Peers peers;
     for (const Operation& op : ops) {
       for (const Name& before : dependencies.of(op.name())) preds.push_back(place.at({op.step, op.dp_rank, before}));
       first_pred.push_back(static_cast<std::uint32_t>(preds.size()));
-      GraphOp& out = made.emplace_back();
+      test::MadeOp& out = made.emplace_back();
       out.start_ns = op.start_ns;
       out.end_ns = op.end_ns;
       out.rank_row = op.dp_rank;
@@ -178,10 +179,9 @@ struct Study {
       peers.transfer.push_back(op.computes() ? -1 : type);
       peers.launch.push_back(-1);
     }
-    graph = graph_of(made, first_pred, preds);
-    measured = measured_times(graph);
-    measured.gap_ns.assign(graph.size(), 0);  // the study replays without launch delays
-    ideal = ideal_times(graph, measured, peers, IdealForm::mean);
+    graph = MeasuredGraph(graph_of(test::step_of(made), first_pred, preds));
+    graph.measured.gap_ns.assign(graph.size(), 0);  // the study replays without launch delays
+    ideal = ideal_times(graph, peers, IdealForm::mean);
   }
 
   std::map<int, double> seconds_by_step(const GraphTimes& times) const {
@@ -201,7 +201,7 @@ struct Study {
   template <class Wanted>
   double slowdown_of(Wanted wanted) const {
     const auto run = [&](std::size_t i) { return wanted(ops[i]); };
-    return mean_seconds(changed_times(ideal, measured, run, [](std::size_t) { return false; })) / mean_seconds(ideal);
+    return mean_seconds(changed_times(ideal, graph.measured, run, [](std::size_t) { return false; })) / mean_seconds(ideal);
   }
 };
 
@@ -218,7 +218,7 @@ class WhatIfCorpus : public testing::Test {
 TEST_F(WhatIfCorpus, SlowdownsOfThePublishedJobAreAsPublished) {
   const Study study;
   ASSERT_TRUE(study.graph.cut.empty());
-  const double slowdown = study.mean_seconds(study.measured) / study.mean_seconds(study.ideal);
+  const double slowdown = study.mean_seconds(study.graph.measured) / study.mean_seconds(study.ideal);
   std::printf("S = %.7f, published %.7f\n", slowdown, double(stated_["blocking_slowdown"]));
   EXPECT_NEAR(slowdown, stated_["blocking_slowdown"], 2e-6);
   const auto compare = [&](const char* key, auto name_of) {
@@ -243,7 +243,7 @@ TEST_F(WhatIfCorpus, EveryStepOfThePublishedJobIsAsLongAsPublished) {
     for (const auto& [step, published] : simdjson::dom::object(stated_[key]))
       EXPECT_NEAR(seconds.at(std::atoi(std::string(step).c_str())), double(published), 5e-6) << key << " " << step;
   };
-  compare("step_t_nodelay", study.measured);
+  compare("step_t_nodelay", study.graph.measured);
   compare("step_t_noblk", study.ideal);
 }
 

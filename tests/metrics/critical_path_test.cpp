@@ -46,7 +46,7 @@ TEST(CriticalPathMetric, SegmentsFillTheStepInTime) {
 }
 
 TEST(CriticalPathMetric, APartBelowAThousandthOfTheStepIsJoinedWithTheNext) {
-  std::vector<GraphOp> ops = three_ranks(3000);
+  std::vector<MadeOp> ops = three_ranks(3000);
   for (const std::size_t reduce : {1U, 4U, 7U}) {
     ops[reduce].end_ns = ops[reduce + 1].start_ns = 3002;
     ops[reduce + 1].end_ns = 3042;
@@ -60,7 +60,7 @@ TEST(CriticalPathMetric, APartBelowAThousandthOfTheStepIsJoinedWithTheNext) {
 
 TEST(CriticalPathMetric, SaysHowMuchIsNotMatched) {
   EXPECT_EQ(graph_result("critical_path", {three_ranks(300)}).report.status, Status::ok);
-  std::vector<GraphOp> ops = three_ranks(300);
+  std::vector<MadeOp> ops = three_ranks(300);
   ops[1].instance = 0;  // rank 0
   const MetricResult result = graph_result("critical_path", {ops});
   EXPECT_EQ(result.report.status, Status::partial);
@@ -69,7 +69,7 @@ TEST(CriticalPathMetric, SaysHowMuchIsNotMatched) {
 }
 
 TEST(CriticalPathMetric, OfAnIncompleteCollectiveTheTransferIsEstimatedAndTheRestIsApart) {
-  std::vector<GraphOp> ops = three_ranks(300);
+  std::vector<MadeOp> ops = three_ranks(300);
   for (const std::size_t reduce : {1U, 4U, 7U}) ops[reduce].group_size = 4;  // the fourth has no trace
   const MetricResult result = graph_result("critical_path", {ops});
   EXPECT_EQ(integer_at(result, "rows", 0, "communication_ns"), 0);
@@ -82,7 +82,7 @@ TEST(CriticalPathMetric, OfAnIncompleteCollectiveTheTransferIsEstimatedAndTheRes
 }
 
 TEST(CriticalPathMetric, NamesNoUnknownDimension) {
-  std::vector<GraphOp> ops = three_ranks(300);
+  std::vector<MadeOp> ops = three_ranks(300);
   for (const std::size_t reduce : {1U, 4U, 7U}) ops[reduce].dimension = Dimension::unknown;
   EXPECT_NE(page_of(graph_result("critical_path", {ops})).find("(of no known dimension 12.8 %)"), std::string::npos);
 }

@@ -1,28 +1,27 @@
 // A metric of the dependency graph on hand-made steps of three ranks: 0 and 2 compute 100 ns, rank 1 as long as asked,
 // then they reduce for 50 ns and compute 40 ns.
 #pragma once
+#include "exchange/graph_ops.hpp"
 #include "metrics/all_metrics.hpp"
 #include "support/small_run.hpp"
 
 namespace ccl::test {
 
-inline std::vector<GraphOp> three_ranks(std::int64_t slow_ns) {
-  std::vector<GraphOp> ops;
-  const auto add = [&](std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, const char* name) -> GraphOp& {
-    GraphOp op;
+inline std::vector<MadeOp> three_ranks(std::int64_t slow_ns) {
+  std::vector<MadeOp> ops;
+  const auto add = [&](std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, const char* name) -> MadeOp& {
+    MadeOp op;
     op.start_ns = start_ns;
     op.end_ns = end_ns;
     op.launch_ns = 0;
     op.name = string_id(name);
     op.rank_row = rank;
-    op.rank = RankId(rank);
-    op.order = static_cast<std::int32_t>(ops.size());
     return ops.emplace_back(op);
   };
   for (const std::int32_t rank : {0, 1, 2}) {
     const std::int64_t ready_ns = rank == 1 ? slow_ns : 100;
     add(rank, 0, ready_ns, "gemm");
-    GraphOp& reduce = add(rank, ready_ns, slow_ns + 50, "ncclDevKernel_AllReduce");
+    MadeOp& reduce = add(rank, ready_ns, slow_ns + 50, "ncclDevKernel_AllReduce");
     reduce.kind = EventKind::communication;
     reduce.op = CollectiveOp::all_reduce;
     reduce.dimension = Dimension::dp;
@@ -40,7 +39,7 @@ struct GraphWorld {
   ClockModel clock;
 };
 
-inline MetricResult graph_result(const std::string& name, const std::vector<std::vector<GraphOp>>& steps,
+inline MetricResult graph_result(const std::string& name, const std::vector<std::vector<MadeOp>>& steps,
                                  GraphWorld world = {}) {
   auto& [config, ranks, clock] = world;
   for (std::int32_t rank = 0; rank < 3; ++rank) {
@@ -53,8 +52,8 @@ inline MetricResult graph_result(const std::string& name, const std::vector<std:
   for (const char* text : {"gemm", "ncclDevKernel_AllReduce", "adam"}) strings.intern(text);
   const std::unique_ptr<Metric> metric = std::move(start_metrics({name}).front());
   std::int64_t number = 3;
-  for (const std::vector<GraphOp>& ops : steps)
-    metric->graph(link_graph(ops, {{-1, number++}, -1}), {config, workload, ranks, groups, clock, strings});
+  for (const std::vector<MadeOp>& ops : steps)
+    metric->graph(graph_of(ops, {{-1, number++}, -1}), {config, workload, ranks, groups, clock, strings});
   Problems problems;
   const Resolver resolver{[&](StringId id) { return std::string(strings.text(id)); },
                           [](GroupId) { return std::int64_t{-1}; }};

@@ -38,13 +38,13 @@ TEST(WhatIf, ThePublishedFormTakesTheMean) {
 }
 
 TEST(WhatIf, OneRankHasNoPeers) {
-  std::vector<GraphOp> ops = three_ranks(100);
+  std::vector<MadeOp> ops = three_ranks(100);
   ops.resize(3);
   EXPECT_EQ(graph_result("what_if", {ops}).report.status, Status::not_applicable);
 }
 
 TEST(WhatIf, OfMatchesThatContradictEachOtherOneIsLeftOutAndTheStepStays) {
-  std::vector<GraphOp> ops = three_ranks(300);
+  std::vector<MadeOp> ops = three_ranks(300);
   ops[2].instance = 2;  // rank 0: first 1, then 2; rank 1: 2 only; rank 2 the other way round
   ops[5].instance = 2;
   ops[7].instance = 2, ops[8].instance = 1;
@@ -62,13 +62,12 @@ TEST(WhatIf, TransfersThatOneGroupOnlyHasAreSaidToHaveNoPeers) {
 
 TEST(WhatIf, TransfersOfAnIncompleteCollectiveAreThoseOfCompleteOnes) {
   // A group of three of which rank 2 has no trace, then a complete one of 20 ns.
-  std::vector<GraphOp> ops = three_ranks(300);
+  std::vector<MadeOp> ops = three_ranks(300);
   for (const std::size_t reduce : {1U, 4U, 7U}) ops[reduce].group_size = 3;
   ops[7].instance = 0;
   for (const std::size_t adam : {2U, 5U, 8U}) {
-    GraphOp complete = ops[adam - 1];
+    MadeOp complete = ops[adam - 1];
     complete.instance = 2;
-    complete.order = ops[adam].order;
     complete.start_ns = 350, complete.end_ns = 370;
     ops[adam] = complete;
   }

@@ -17,7 +17,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/tables.hpp"
-#include "exchange/graph.hpp"
+#include "exchange/measured_graph.hpp"
 #include "exchange/record_context.hpp"
 #include "metrics/all_metrics.hpp"
 #include "metrics/trace_views.hpp"
@@ -95,7 +95,7 @@ class SmallRun {
       work(*metrics.back(), worker, owner, shares[worker], all, strings);
     }
     if (metrics.front()->info().needs_chains)
-      for (const StepGraph& graph : graphs(all, strings))
+      for (const MeasuredGraph& graph : graphs(all, strings))
         metrics[deal()]->graph(graph, {config, workload, ranks, groups, clock, strings});
     for (const MemorySnapshot& snapshot : snapshots_)
       metrics[deal()]->snapshot(snapshot, {config, workload, classifier_, strings});
@@ -193,7 +193,7 @@ class SmallRun {
   }
 
   /// One graph per step over all ranks, as the step's owner gets them.
-  std::vector<StepGraph> graphs(const MatchedCollectives& all, StringTable& strings) const {
+  std::vector<MeasuredGraph> graphs(const MatchedCollectives& all, StringTable& strings) const {
     std::vector<RankChain> chains;
     std::vector<CollectiveRecord> own;
     Matched matched{all, clock, {}};
@@ -211,10 +211,10 @@ class SmallRun {
     char** argv = nullptr;
     const Comm alone(argc, argv);
     GraphGather gather(std::move(chains), own, matched, ranks, groups, alone);
-    std::vector<StepGraph> out;
+    std::vector<MeasuredGraph> out;
     for (std::size_t round = 0; round < gather.rounds_count(); ++round) {
       auto [key, ops] = gather.step_of(round);
-      out.push_back(link_graph(std::move(ops), key));
+      out.emplace_back(link_graph(std::move(ops), key));
     }
     return out;
   }
