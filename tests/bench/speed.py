@@ -4,11 +4,14 @@
     speed.py --build BUILD [--work DIR] [--gb 1] [--runs 5] [--only PARTS] [--trace FILE]
 
 PARTS: plain,gz,nsys,one_file,workers,python,merge,start. workers is 16 files of --gb in all, merge wants 0.9 GB, 3 GB of
-memory and 3 minutes.
+memory and 3 minutes. Only where asked for: instructions, those behind the parse as
+valgrind counts them, 15 minutes.
 Needs about 3.2 times --gb of disk in --work (a temporary folder, removed) and nothing but the standard library."""
 import argparse
 import gzip
 import os
+import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -19,6 +22,11 @@ from measure import Run, Stages, Tools, cpu, interleaved, machine, ratios, ready
 MAIN_JOB = ("coll_call_num", "iter_time", "comm_comp_overlap", "gpu_utilization", "traffic_distribution",
             "straggler_lag", "timeline")
 WITHOUT_STACKS = ("straggler", "communication", "bandwidth", "kernel", "hardware_saturation", "efficiency", "clock")
+
+# The stages of run.cpp behind the parse, as callgrind names functions.
+BEHIND_PARSE_FUNCTIONS = ("ccl::agree_on_ranks(*", "ccl::local_groups(*", "ccl::agree_on_groups(*", "ccl::match(*", "ccl::close(*",
+                          "ccl::close_graphs(*", "ccl::merge(std::vector<std::unique_ptr<ccl::Metric*", "ccl::report(*",
+                          "ccl::write_results(*")
 
 
 def metrics(names):
@@ -144,15 +152,45 @@ class Bench:
             commands[ranks, "as it is"] = self.tools.mpirun(2, *job)
             if os.path.exists(f"{self.tools.touched_heap}.so"):
                 commands[ranks, "heap touched before"] = self.tools.mpirun(2, *touched, *job)
-        done = {name: [Stages(run).behind_parse_us() for run in runs]
-                for name, runs in interleaved(commands, self.runs, warm_up=False).items()}
+        stages = {name: [Stages(run) for run in runs]
+                  for name, runs in interleaved(commands, self.runs, warm_up=False).items()}
+        done = {name: [stage.behind_parse_us() for stage in of] for name, of in stages.items()}
+        peak_mb = {name: of[0].peak_mb for name, of in stages.items()}
         for ranks, how in commands:
             if ranks == many:
                 growth = spread(ratios(done[many, how], done[few, how]))
                 self.row(f"behind the parse, µs a record, {many} / {few} ranks, {how}", "≤ 1", growth,
                          f"{spread(done[few, how])} and {spread(done[many, how])} µs, slowest of 2 workers")
+        self.reach(few, many, {ranks: peak_mb[ranks, "as it is"] for ranks in (few, many)})
         for ranks in (few, many):
             shutil.rmtree(self.tools.job(self.work, ranks))
+
+    def reach(self, few, many, peak_mb):
+        """What memory of the size of these runs costs by itself: a walk by two processes at once, as the workers are two."""
+        found = {few: [], many: []}
+        for _ in range(self.runs):
+            for ranks, ns in found.items():
+                walk = shlex.join([self.tools.memory_walk, str(peak_mb[ranks])])
+                ns.append([float(cell) for cell in Run(["sh", "-c", f"{walk} & {walk}; wait"]).out.split()[:2]])
+        for i, how in enumerate(("in order", "anywhere")):
+            values = {ranks: [one[i] for one in ns] for ranks, ns in found.items()}
+            self.row(f"a line of {peak_mb[many]} / {peak_mb[few]} MB, the memory of these, {how}", "",
+                     spread(ratios(values[many], values[few])), f"{spread(values[few])} and {spread(values[many])} ns")
+
+    def instructions(self):
+        """Instructions behind the parse a record, one worker."""
+        few, many = (16, 32) if self.smoke else (1024, 6144)
+        if shutil.which("valgrind") is None:
+            return self.row("instructions behind the parse", "≤ 1", "not measured", "valgrind is not installed")
+        counted = {}
+        for ranks in (few, many):
+            job = self.analyze(self.tools.job(self.work, ranks), "--timings")
+            run = Run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no",
+                       *(f"--toggle-collect={stage}" for stage in BEHIND_PARSE_FUNCTIONS), *job], timeout_s=7200)
+            counted[ranks] = int(re.search(r"Collected\s*:\s*(\d+)", run.err).group(1)) / Stages(run).items["match"]
+            shutil.rmtree(self.tools.job(self.work, ranks))
+        self.row(f"instructions behind the parse a record, {many} / {few} ranks, 1 worker", "≤ 1",
+                 f"{counted[many] / counted[few]:.4f}", f"{counted[few]:.0f} and {counted[many]:.0f}")
 
     def python(self):
         path = self.file()
