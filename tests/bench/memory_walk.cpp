@@ -17,7 +17,7 @@ struct alignas(line_bytes) Line {
 
 template <class Pass>
 double ns_a_line(std::size_t lines_count, Pass pass) {
-  constexpr std::size_t least_lines = std::size_t{1} << 24;
+  constexpr std::size_t least_lines = std::size_t{1} << 22;
   const std::size_t passes = 1 + least_lines / lines_count;
   const std::clock_t began = std::clock();
   for (std::size_t p = 0; p < passes; ++p) pass();

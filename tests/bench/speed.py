@@ -4,8 +4,7 @@
     speed.py --build BUILD [--work DIR] [--gb 1] [--runs 5] [--only PARTS] [--trace FILE]
 
 PARTS: plain,gz,nsys,one_file,workers,python,merge,start. workers is 16 files of --gb in all, merge wants 0.9 GB, 3 GB of
-memory and 3 minutes. Only where asked for: instructions, those behind the parse as
-valgrind counts them, 15 minutes.
+memory and 4 minutes. Only where asked for: instructions behind the parse, as valgrind counts them, 15 minutes.
 Needs about 3.2 times --gb of disk in --work (a temporary folder, removed) and nothing but the standard library."""
 import argparse
 import gzip
