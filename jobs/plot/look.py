@@ -108,8 +108,19 @@ def integer_axis(axis):
     axis.set_major_locator(MaxNLocator(integer=True))
 
 
+def fit_labels(fig):
+    """Labels of vertical axes that are longer than the axis, which would run into the title, in several lines."""
+    fig.canvas.draw()
+    for ax in fig.axes:
+        label = ax.yaxis.label
+        room, length = ax.get_window_extent().height, label.get_window_extent().height
+        if label.get_text() and length > room:
+            label.set_text("\n".join(textwrap.wrap(label.get_text(), max(6, int(len(label.get_text()) * room / length)))))
+
+
 def save(fig, folder, name):
     """NAME.png and NAME.svg; returns the path of the PNG."""
+    fit_labels(fig)
     png = folder / f"{name}.png"
     fig.savefig(png)
     fig.set_layout_engine("none")  # laid out once is enough

@@ -55,6 +55,21 @@ def check_axes(test, name, fig):
             test.assertTrue(any(labels), f"{name}: an axis ({what}) says nothing")
 
 
+def check_room(test, name, fig):
+    """As it is saved: no label is longer than its axis, no legend lies over an axis or pushes the next one away."""
+    look.fit_labels(fig)
+    fig.canvas.draw()
+    boxes = [ax.get_window_extent() for ax in fig.axes if ax.axison]
+    for ax, box in ((ax, ax.get_window_extent()) for ax in fig.axes if ax.axison):
+        test.assertLessEqual(ax.yaxis.label.get_window_extent().height, 1.02 * box.height, (name, ax.get_ylabel()))
+        if legend := ax.get_legend():
+            frame = legend.get_window_extent()
+            test.assertFalse(any(frame.overlaps(other) for other in boxes), f"{name}: its legend lies over an axis")
+            if frame.y1 <= box.y0 and any(other.x0 >= box.x1 for other in boxes):
+                test.assertLess(frame.x1, box.x1 + 20, f"{name}: its legend is wider than its axis")
+            test.assertTrue(fig.bbox.x0 <= frame.x0 and frame.x1 <= fig.bbox.x1 and frame.y0 >= fig.bbox.y0, name)
+
+
 class FiguresTest(PlantedTest):
 
     def test_every_figure_is_drawn_or_says_why_not(self):
@@ -90,6 +105,7 @@ class FiguresTest(PlantedTest):
                 continue
             self.assertTrue(fig.finding, name)
             check_axes(self, name, fig)
+            check_room(self, name, fig)
             look.plt.close(fig)
 
     def test_a_thousand_ranks_fit(self):

@@ -49,14 +49,12 @@ def draw(results):
         ax.axvline(at - 0.5, color="#D0D0D0", linewidth=0.8, zorder=0)
     wanted = begins[:: max(1, -(-len(begins) // 24))]
     ax.set_xticks(wanted, [str(step) for step in windows["step"][wanted]])
-    ax.axhline(0.8, color="black", linestyle="--", linewidth=0.8)
-    ax.annotate("0.8: acceptable", (1, 0.8), xycoords=("axes fraction", "data"), ha="right", xytext=(0, 3),
-                textcoords="offset points", fontsize=7)
+    ax.axhline(0.8, color="black", linestyle="--", linewidth=0.8, label="0.8: acceptable")
     ax.set_ylim(0, 1.05)
     ax.set_xlim(-0.5, len(x) - 0.5)
     ax.set_xlabel("step, 20 equal windows in each")
     ax.set_ylabel("efficiency (ratio)")
-    look.legend_below(ax, ncols=3)
+    look.legend_below(ax, ncols=4)
     parallel, balance, traffic = (float(attributes.get(line[0], np.nan)) for line in LINES)
     what = f"load imbalance costs most (load balance {balance:.0%}, communication efficiency {traffic:.0%})"
     if balance >= traffic:

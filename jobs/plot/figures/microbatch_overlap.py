@@ -49,7 +49,7 @@ def draw(results):
         if communication > 0:
             texts.append(f"{overlap / communication:.0%} of the communication of {direction}")
     axes[0, 0].set_ylabel(f"mean over ranks and steps ({unit})")
-    look.legend_below(axes[0, 0], ncols=4)
+    look.legend_below(axes[0, 0], ncols={1: 4, 2: 2}.get(len(here), 1))  # wider than its axes it would push the next away
     text = "Inside micro-batches compute hides " + ", ".join(texts) if texts else \
         "Micro-batches hold no communication but that of dp and pp"
     lengths = [f"{direction} {look.say_ns(float(rows['wall_ns'][rows['direction'] == direction].mean()))}" for direction in here]

@@ -35,7 +35,8 @@ def panel(ax, ranks, steps, matrix, stages, label):
     if len(steps) == 1:
         ax.scatter(np.zeros(len(ranks)), values[:, 0], s=10, color="#8A8A8A", zorder=2, label="a rank")
     elif len(ranks) <= 12:
-        ax.plot(x, values.T, color="#8A8A8A", linewidth=0.7, zorder=2)
+        for row, of_rank in enumerate(values):
+            ax.plot(x, of_rank, color="#8A8A8A", linewidth=0.7, zorder=2, label="" if row else "each rank")
     ax.fill_between(x, low, high, color=look.SKY, alpha=0.45, label="least to most over ranks", linewidth=0)
     ax.plot(x, middle, color=look.BLUE, marker="o" if len(steps) < 40 else None, markersize=3, label="median over ranks")
     found = outliers(matrix, stages)
@@ -43,7 +44,8 @@ def panel(ax, ranks, steps, matrix, stages, label):
     for row, column in found:
         by_step.setdefault(column, []).append(row)
     for column, rows in sorted(by_step.items()):
-        ax.scatter([column] * len(rows), values[rows, column], s=14, color=look.RED, zorder=3)
+        ax.scatter([column] * len(rows), values[rows, column], s=14, color=look.RED, zorder=3,
+                   label="longer than its peers" if column == min(by_step) else "")
     for column, rows in list(sorted(by_step.items()))[:: max(1, len(by_step) // 12)]:
         top = max(rows, key=lambda row: values[row, column])
         more = f" +{len(rows) - 1}" if len(rows) > 1 else ""
@@ -68,7 +70,8 @@ def draw(results):
     for ax, labels in ((axes[0, 0], steps),) + (((axes[1, 0], budget[1]),) if budget else ()):
         look.label_rows(ax.xaxis, labels, most=24)
         ax.set_xlabel("step (iteration)" if "\n" in steps[0] else "step")
-    axes[0, 0].legend(loc="upper left", bbox_to_anchor=(0.55, 1.16), ncols=2)
+    named = dict(entry for ax in axes[:, 0] for entry in zip(*reversed(ax.get_legend_handles_labels())))
+    look.legend_below(axes[-1, 0], ncols=4, handles=list(named.values()), labels=list(named))
     slowest = np.nanmax(period, axis=0)
     text = f"A step takes {look.say_ns(float(slowest.mean()))}"
     if len(steps) > 1:
