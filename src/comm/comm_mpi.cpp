@@ -34,7 +34,7 @@ void check(int result, const char* call) {
   int length = 0;
   MPI_Error_string(result, text, &length);
   throw FatalError(ExitCode::runtime_failure, std::string(call) + " failed (" + text +
-                                                  ") Check the network and the other workers' output.");
+                                                  "). Check the network and the other workers' output.");
 }
 
 /// The one place where long messages are cut: f(start, int count) for every piece, in order; nothing for no bytes.

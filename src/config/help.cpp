@@ -35,17 +35,20 @@ std::string padded(std::string text, std::size_t width) {
 std::string wrapped(const std::string& label, const std::string& text) {
   const std::string indent(label.size(), ' ');
   std::string out, line = label;
+  const auto without_end_blanks = [](std::string full) {
+    while (!full.empty() && full.back() == ' ') full.pop_back();
+    return full + "\n";
+  };
   for (std::size_t from = 0; from < text.size();) {
     const std::size_t to = std::min(text.find(' ', from), text.size());
     if (line.size() + to - from > 100) {
-      out += line + "\n";
+      out += without_end_blanks(std::move(line));
       line = indent;
     }
     line += text.substr(from, to - from) + " ";
     from = to + 1;
   }
-  while (!line.empty() && line.back() == ' ') line.pop_back();
-  return out + line + "\n";
+  return out + without_end_blanks(std::move(line));
 }
 
 }  // namespace

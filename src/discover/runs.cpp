@@ -67,7 +67,7 @@ std::string pick_run(const InputConfig& config, const std::vector<std::string>& 
   for (const std::string& run : runs) words.emplace_back(file_name(run));
   const std::string meant = closest(wanted, words);
   throw FatalError(ExitCode::bad_request, "no run is called " + wanted + " (there are: " + joined(runs) + ")" +
-                                              (meant.empty() ? "" : " did you mean " + meant + "?"));
+                                              (meant.empty() ? "" : ". Did you mean " + meant + "?"));
 }
 
 void keep_iterations(std::vector<Candidate>& files, const std::vector<std::int64_t>& wanted) {

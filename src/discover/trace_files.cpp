@@ -50,6 +50,15 @@ std::string unpacking(const std::string& what) {
   return what == "zstd file" ? "unpack it with unzstd" : what == "zip archive" ? "unpack it with unzip" : "unpack it with tar -xf";
 }
 
+/// What a file is that should be a trace.
+std::string as_sentence(const std::string& what) {
+  if (what == "other file") return "its content is of no kind that is known";
+  if (what == "other compressed file") return "what it unpacks to is of no kind that is known";
+  if (what == "other JSON") return "it is JSON without events";
+  if (what == "other pickle") return "it is a pickle of no kind that is known";
+  return "it is: " + what;
+}
+
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// "iteration_10/rank3.json.gz" -> "iteration_#/rank#.json": equal for the traces of one run.
@@ -210,7 +219,7 @@ class Sieve {
                         (contains(file.shown, ".pt.trace.json") || names.contains(without_digits(file.shown)) ||
                          (!other_kind && name.rank >= 0 && !has_rank));
       if (lost) {
-        Problem p = problem(Code::json_invalid, file.shown, "named like a trace, but it is: " + found.what +
+        Problem p = problem(Code::json_invalid, file.shown, "named like a trace, but " + as_sentence(found.what) +
                                                           (packed ? ", " + unpacking(found.what) : ""));
         p.iteration = name.iteration;
         p.rank = name.rank;

@@ -34,7 +34,7 @@ fs::path normal(const std::string& name) {
   std::sort(siblings.begin(), siblings.end());
   const std::string meant = closest(normal(name).filename().string(), siblings);
   std::string message = "no such trace folder or file: " + name;
-  if (!meant.empty()) message += " did you mean " + (parent / meant).string() + "?";
+  if (!meant.empty()) message += ". Did you mean " + (parent / meant).string() + "?";
   throw FatalError(ExitCode::bad_request, message);
 }
 

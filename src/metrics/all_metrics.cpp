@@ -157,7 +157,7 @@ std::vector<std::unique_ptr<Metric>> start_metrics(const std::vector<std::string
     }
     const std::string near = suggested(name, known);
     throw FatalError(ExitCode::bad_request,
-                     "metric '" + name + "' (no such metric) " +
+                     "metric '" + name + "' (no such metric). " +
                          (near.empty() ? "See --list-metrics." : "Did you mean '" + near + "'?"));
   }
   std::vector<std::unique_ptr<Metric>> chosen;

@@ -12,7 +12,7 @@ namespace ccl {
 namespace {
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why, const std::string& suggestion) {
-  throw FatalError(ExitCode::bad_request, "settings file '" + file + "' cannot be used (" + why + ") " + suggestion);
+  throw FatalError(ExitCode::bad_request, "settings file '" + file + "' cannot be used (" + why + "). " + suggestion);
 }
 
 void refuse_unknown(const std::string& file, const std::string& where, const YAML::Node& given,

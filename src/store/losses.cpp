@@ -19,6 +19,7 @@ struct Loss {
   std::string file;
   std::set<std::int32_t> ranks{};
   Severity severity = Severity::notice;
+  bool unpacked = false;         // places are those of the text that comes out of gzip
   std::int64_t count = 0;        // of its warnings
   std::vector<Problem> first{};  // of each code, in the order of /warnings/rows
   std::map<Code, std::int64_t> counts{};
@@ -37,7 +38,9 @@ std::string advice_text(Code code) {
 std::string code_text(const Loss& loss, const Problem& problem, std::set<Code>& explained) {
   const std::int64_t count = loss.counts.at(problem.code);
   std::string text = (count > 1 ? std::to_string(count) + " " : "") + std::string(info(problem.code).name);
-  if (problem.offset >= 0) text += (count > 1 ? ", the first at byte " : " at byte ") + std::to_string(problem.offset);
+  if (problem.offset >= 0)
+    text += (count > 1 ? ", the first at byte " : " at byte ") + std::to_string(problem.offset) +
+            (loss.unpacked ? " of the unpacked text" : "");
   if (problem.detail.empty())
     return explained.insert(problem.code).second ? text + " (" + advice_text(problem.code) + ")" : text;
   return text + " (" + problem.detail.substr(0, most_detail_bytes) +
@@ -58,6 +61,9 @@ std::string text_of(const Loss& loss, std::set<Code>& explained) {
 
 std::vector<std::string> loss_lines(const Results& results, std::size_t most) {
   std::map<std::string, std::set<std::int32_t>> ranks;
+  std::set<std::string> packed;
+  for (const TraceFile& file : results.input.files)
+    if (file.gzip) packed.insert(file.shown);
   for (const RankEntry& entry : results.ranks.entries)
     if (entry.facts.file >= 0)
       ranks[results.input.files[static_cast<std::size_t>(entry.facts.file)].shown].insert(entry.rank.value);
@@ -66,6 +72,7 @@ std::vector<std::string> loss_lines(const Results& results, std::size_t most) {
     if (info(row.code).severity == Severity::notice) continue;
     Loss& loss = by_file[row.file];
     loss.file = row.file;
+    loss.unpacked = packed.contains(row.file);
     loss.severity = std::max(loss.severity, info(row.code).severity);
     loss.count += row.count;
     if (row.rank >= 0) loss.ranks.insert(row.rank);

@@ -88,6 +88,10 @@ TEST(CommandLine, ActionsThatNeedNoTraces) {
   EXPECT_EQ(read_request({"--content-hash", "f.h5"}).hash_file, "f.h5");
 }
 
+TEST(CommandLine, ListsOfOptionsAndMetricsHaveNoBlanksAtTheEndsOfLines) {
+  for (const std::string& text : {metric_list_text(), help_text()}) EXPECT_EQ(text.find(" \n"), std::string::npos);
+}
+
 TEST(CommandLine, HelpNamesTheListsWhoseValuesCommasDoNotSeparate) {
   std::string kept;
   for (const Option& option : options())

@@ -105,10 +105,10 @@ TEST(TraceFiles, AFileNamedLikeATraceThatIsNoneIsALostTrace) {
   tree.add("iteration_10/rank_4.json", "hello");
   tree.add("iteration_10/host_77.1700000000.pt.trace.json", "hello");
   EXPECT_THAT(lost_in(tree),
-              ElementsAre("iteration_10/host_77.1700000000.pt.trace.json (rank -1): named like a trace, but it is: other file",
-                          "iteration_10/rank1_trace.json (rank 1): named like a trace, but it is: other file",
-                          "iteration_10/rank3_trace.json.gz (rank 3): named like a trace, but it is: other JSON",
-                          "iteration_10/rank_4.json (rank 4): named like a trace, but it is: other file"));
+              ElementsAre("iteration_10/host_77.1700000000.pt.trace.json (rank -1): named like a trace, but its content is of no kind that is known",
+                          "iteration_10/rank1_trace.json (rank 1): named like a trace, but its content is of no kind that is known",
+                          "iteration_10/rank3_trace.json.gz (rank 3): named like a trace, but it is JSON without events",
+                          "iteration_10/rank_4.json (rank 4): named like a trace, but its content is of no kind that is known"));
 }
 
 TEST(TraceFiles, AFileOfAnotherKindBesideTheTracesIsNoLoss) {
@@ -130,7 +130,7 @@ TEST(TraceFiles, MoreThanOneRunNeedsAChoice) {
   EXPECT_THAT(message_of(config),
               AllOf(HasSubstr("runs/tp2, runs/tp4"), HasSubstr("--run NAME"), HasSubstr("--each-run")));
   config.input.run = "runs/tp3";
-  EXPECT_THAT(message_of(config), HasSubstr("did you mean runs/tp2?"));
+  EXPECT_THAT(message_of(config), HasSubstr("). Did you mean runs/tp2?"));
   config.input.run = "tp4";
   Problems problems;
   const Input input = find_alone(config, kineto_only, problems);

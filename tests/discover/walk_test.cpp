@@ -126,8 +126,8 @@ TEST(Walk, ClosedFolderIsNamed) {
 TEST(Walk, MissingFolderGetsASuggestion) {
   const TempTree tree;
   tree.add("profile_traces/r.json", "x");
-  EXPECT_THAT(message_of({tree.path("profile_trace")}), HasSubstr("did you mean " + tree.path("profile_traces") + "?"));
-  EXPECT_THAT(message_of({tree.path("something-else-entirely")}), testing::Not(HasSubstr("did you mean")));
+  EXPECT_THAT(message_of({tree.path("profile_trace")}), HasSubstr(": " + tree.path("profile_trace") + ". Did you mean " + tree.path("profile_traces") + "?"));
+  EXPECT_THAT(message_of({tree.path("something-else-entirely")}), testing::Not(HasSubstr("Did you mean")));
   EXPECT_THAT(message_of({}), HasSubstr("no trace folder"));
 }
 

@@ -205,7 +205,7 @@ TEST(AllMetrics, UnknownNamesGetASuggestion) {
       FAIL() << "accepted";
     } catch (const FatalError& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::bad_request);
-      EXPECT_THAT(error.what(), testing::EndsWith("Did you mean '" + std::string(metric) + "'?"));
+      EXPECT_THAT(error.what(), testing::EndsWith("(no such metric). Did you mean '" + std::string(metric) + "'?"));
     }
   }
   EXPECT_EQ(start_metrics({"Overlap", "TIMELINE"}).size(), 2U);

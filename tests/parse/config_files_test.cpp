@@ -59,7 +59,7 @@ TEST(ConfigFiles, SettingsAreLaidOverKeyByKeyAndAddedRulesComeFirst) {
 }
 
 TEST(ConfigFiles, UnknownKeysAreRefusedWithASuggestion) {
-  EXPECT_NE(refusal("kernel: {}\n").find("Did you mean 'kernels'?"), std::string::npos);
+  EXPECT_NE(refusal("kernel: {}\n").find("). Did you mean 'kernels'?"), std::string::npos);
   EXPECT_NE(refusal("kernels: {comunication: {}}\n").find("Did you mean 'communication'?"), std::string::npos);
   EXPECT_NE(refusal("kernels: 3\n").find("no map"), std::string::npos);
   EXPECT_NE(refusal("? [a]\n: b\n").find("no plain word"), std::string::npos);

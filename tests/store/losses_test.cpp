@@ -36,6 +36,19 @@ TEST(Losses, EachFileIsNamedWithItsRankAndWhatItLost) {
                           "(unclosed)"));
 }
 
+TEST(Losses, PlacesInACompressedFileAreThoseOfItsText) {
+  test::Run run = test::sample_run();
+  run.problems = Problems();
+  run.input.files[2].gzip = true;
+  run.input.files[2].shown += ".gz";
+  run.problems.add({.code = Code::gzip_cut, .file = run.input.files[2].shown, .offset = 1000});
+  run.problems.add({.code = Code::event_damaged, .file = run.input.files[2].shown, .offset = 500, .count = 2, .detail = "unclosed"});
+  EXPECT_THAT(loss_lines(run.results(), 3),
+              ElementsAre("rank 2, iteration_10/rank2_trace.json.gz: gzip_cut at byte 1000 of the unpacked text (events "
+                          "before the damage are used; copy the file again), 2 event_damaged, the first at byte 500 of the "
+                          "unpacked text (unclosed)"));
+}
+
 TEST(Losses, TheWorstComeFirstTheOthersAreCountedAndACodeIsExplainedOnce) {
   test::Run run = test::sample_run();
   run.problems = Problems();
