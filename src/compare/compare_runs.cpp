@@ -11,20 +11,13 @@ bool chosen(const std::vector<std::string>& metrics, const std::string& metric) 
   return metrics.empty() || std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
 }
 
-/// Why a run has nothing of a metric; empty if it has.
-std::string why_untold(const StoredRun& run, const std::string& metric) {
-  std::string reason;
-  const std::string status = run.status(metric, reason);
-  if (status == "ok" || status == "partial") return "";
-  return status + (reason.empty() ? "" : ", " + reason) + " in " + run.path();
-}
-
 void note_absent(const StoredRun& first, const StoredRun& second, const Figure& figure, const RowFilters& rows,
                  std::vector<AbsentMetric>& absent) {
   for (const AbsentMetric& known : absent)
     if (known.metric == figure.metric) return;
   for (const StoredRun* run : {&first, &second})
-    if (const std::string why = why_untold(*run, figure.metric); !why.empty()) return absent.push_back({figure.metric, why});
+    if (!run->status(figure.metric).has_values())
+      return absent.push_back({figure.metric, run->why_untold(figure.metric)});
   if (!rows.first.keeps_all() && !samples(first, figure, RowFilter()).empty() && !samples(second, figure, RowFilter()).empty())
     absent.push_back({figure.metric, "no step has the same ranks in both runs"});
 }
@@ -99,7 +92,7 @@ Comparison compare_runs(const StoredRun& first, const StoredRun& second, const s
   for (const Figure& figure : split_figures()) {
     const bool of_ranks = figure.section == "ranks" || figure.section == "groups";
     if (!chosen(metrics, figure.metric) || (of_ranks && !out.comparability.same_ranks)) continue;
-    const bool in_first = why_untold(first, figure.metric).empty(), in_second = why_untold(second, figure.metric).empty();
+    const bool in_first = first.status(figure.metric).has_values(), in_second = second.status(figure.metric).has_values();
     if (in_first != in_second) note_absent(first, second, figure, rows, out.absent);
     if (!in_first || !in_second) continue;  // not computed is neither new nor gone
     for (ComparedFigure& one : compare_split(first, second, figure, rows)) out.split.push_back(std::move(one));

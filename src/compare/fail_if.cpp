@@ -72,11 +72,7 @@ std::vector<double> values_of(const StoredRun& run, const Figure& figure, const 
   auto all = samples(run, figure, filter);
   if (all.empty()) all = samples(run, figure, RowFilter());
   if (!all.empty()) return all.at("");
-  std::string reason;
-  const std::string status = run.status(figure.metric, reason);
-  throw refused(bound.text,
-                figure.metric + " is " + (status == "ok" ? "without values" : status) +
-                    (reason.empty() ? "" : ", " + reason) + " in " + run.path(),
+  throw refused(bound.text, figure.metric + " is " + run.why_untold(figure.metric),
                 "A gate needs the value in both files.");
 }
 

@@ -196,13 +196,19 @@ std::vector<std::string> StoredRun::metrics() const {
   return names;
 }
 
-std::string StoredRun::status(const std::string& metric, std::string& reason) const {
-  reason.clear();
-  if (!file_.exists("/metrics/" + metric)) return "missing";
+MetricStatus StoredRun::status(const std::string& metric) const {
+  MetricStatus told;
+  if (!file_.exists("/metrics/" + metric)) return told;
   std::map<std::string, AttributeValue> attributes = by_name(file_.attributes("/metrics/" + metric));
-  if (const auto* text = std::get_if<std::string>(&attributes["reason"])) reason = *text;
-  const auto* text = std::get_if<std::string>(&attributes["status"]);
-  return text == nullptr ? "missing" : *text;
+  if (const auto* text = std::get_if<std::string>(&attributes["reason"])) told.reason = *text;
+  if (const auto* text = std::get_if<std::string>(&attributes["status"])) told.status = *text;
+  return told;
+}
+
+std::string StoredRun::why_untold(const std::string& metric) const {
+  const MetricStatus told = status(metric);
+  return (told.status == "ok" ? "without values" : told.status) +
+         (told.reason.empty() ? "" : ", " + told.reason) + " in " + path_;
 }
 
 double StoredRun::headline(const std::string& metric, const std::string& name) const {

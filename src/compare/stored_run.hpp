@@ -36,6 +36,12 @@ class StoredTable {
   std::map<std::string, std::int64_t> absent_;
 };
 
+/// ok, partial, absent, not_applicable; "missing" if the file lacks the metric. reason: why it is not ok.
+struct MetricStatus {
+  std::string status = "missing", reason;
+  bool has_values() const { return status == "ok" || status == "partial"; }
+};
+
 /// Root facts of one file. Throws FatalError(bad_request) if the file is not a whole result file of ours.
 class StoredRun {
  public:
@@ -59,8 +65,9 @@ class StoredRun {
   const std::map<std::string, std::vector<std::int32_t>>& ranks_by_status() const { return ranks_by_status_; }
 
   std::vector<std::string> metrics() const;
-  /// ok, partial, absent, not_applicable; "missing" if the file lacks the metric. reason: why it is absent.
-  std::string status(const std::string& metric, std::string& reason) const;
+  MetricStatus status(const std::string& metric) const;
+  /// What is said of a metric without the values that are asked for: "absent, no snapshot in run.h5".
+  std::string why_untold(const std::string& metric) const;
   /// NaN if the metric has no such numeric attribute.
   double headline(const std::string& metric, const std::string& name) const;
   /// A headline that is text; "" if there is none.

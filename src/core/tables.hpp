@@ -2,6 +2,7 @@
 // are kept in Column<T>; the small tables (steps, groups) and the collectives hold whole rows, since they are used whole.
 // A RankTrace is const once its reader has called finish() (parse/finish.hpp).
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -128,6 +129,11 @@ struct Step {
   // compute kernel where the phases are not told apart. absent: the step has none.
   std::int64_t work_start_ns = absent_ns, work_end_ns = absent_ns;
   bool work_by_phases = false;
+
+  bool has_gpu_events() const {
+    return std::any_of(devices.begin(), devices.end(),
+                       [](const DeviceWindow& window) { return window.gpu_start_ns != absent_ns; });
+  }
 };
 
 /// What a damaged file keeps from the reader: pieces here and there, or all from some place on.

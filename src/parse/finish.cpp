@@ -142,10 +142,7 @@ std::int64_t count_overlaps(const RankTrace& trace) {
 }
 
 std::int64_t count_empty_steps(const std::vector<Step>& steps) {
-  return std::count_if(steps.begin(), steps.end(), [](const Step& step) {
-    return std::all_of(step.devices.begin(), step.devices.end(),
-                       [](const DeviceWindow& window) { return window.gpu_start_ns == absent_ns; });
-  });
+  return std::count_if(steps.begin(), steps.end(), [](const Step& step) { return !step.has_gpu_events(); });
 }
 
 /// The event that alone is more than nine tenths of the summed durations, told by name; "" if there is none. A few

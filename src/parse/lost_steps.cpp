@@ -57,16 +57,25 @@ void mark_between(const RankTrace& trace, Lost& lost) {
       lost[i] = lost[i] || (trace.steps[i].start_ns <= piece.end_ns && goes_on_behind(trace.steps[i], piece.start_ns));
 }
 
-void mark_behind_cut(const RankTrace& trace, Lost& lost) {
+/// Until when a file tells all, if it is cut: events launched later may be behind the cut. Launch time; of a file without
+/// launches that of the events. Absent where launches without events tell it.
+std::int64_t told_until_ns(const RankTrace& trace) {
   const EventTable& events = trace.events;
-  std::int64_t until_ns = trace.launches_until_ns;
-  if (!trace.has_launches() && events.size() > 0) until_ns = events.start_ns[events.size() - 1];
-  if (until_ns != absent_ns)
-    for (std::size_t i = 0; i < lost.size(); ++i) lost[i] = lost[i] || goes_on_behind(trace.steps[i], until_ns);
-  if (!trace.launches_graphs) return;
-  std::int32_t last = -1;
-  for (const std::int32_t step : events.step) last = step >= 0 ? step : last;
-  for (std::size_t i = static_cast<std::size_t>(std::max(last, 0)); i < lost.size(); ++i) lost[i] = true;
+  const std::size_t count = events.size();
+  if (!trace.has_launches()) return count > 0 ? events.start_ns[count - 1] : absent_ns;
+  if (!trace.launches_graphs) return trace.launches_until_ns;
+  for (std::size_t i = count; i-- > 0;) {  // of one launch events may be there and missing
+    const std::int64_t launch_ns = events.launch_ns[i];
+    if (launch_ns == absent_ns) continue;
+    return trace.launches_until_ns == absent_ns ? launch_ns : std::min(launch_ns, trace.launches_until_ns);
+  }
+  return trace.launches_until_ns;
+}
+
+void mark_behind_cut(const RankTrace& trace, Lost& lost) {
+  const std::int64_t until_ns = told_until_ns(trace);
+  if (until_ns == absent_ns) return;
+  for (std::size_t i = 0; i < lost.size(); ++i) lost[i] = lost[i] || goes_on_behind(trace.steps[i], until_ns);
 }
 
 /// "step 8", "steps 8-9, 12".
@@ -99,12 +108,7 @@ std::vector<bool> find_lost_steps(const RankTrace& trace) {
 bool may_have_lost_events(const RankTrace& trace, const Interval& launched) {
   if (trace.loss == FileLoss::nothing) return false;
   if (!trace.has_launches()) return true;
-  std::int64_t until_ns = trace.launches_until_ns;
-  if (trace.launches_graphs && trace.events.size() > 0) {  // of one launch events may be there and missing
-    const std::size_t last = trace.events.size() - 1;
-    const std::int64_t launch_ns = trace.events.launch_ns[last];
-    until_ns = launch_ns == absent_ns ? trace.events.start_ns[last] : launch_ns;
-  }
+  const std::int64_t until_ns = told_until_ns(trace);
   if (trace.loss == FileLoss::rest && until_ns != absent_ns && launched.end_ns > until_ns) return true;
   for (const std::int64_t launch_ns : trace.lone_launches_ns)
     if (launched.start_ns <= launch_ns && launch_ns < launched.end_ns) return true;

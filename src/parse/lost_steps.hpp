@@ -13,7 +13,7 @@ namespace ccl {
 /// - if a GPU event beside its own, on the same stream, has no launch: it may belong to it,
 /// - if it overlaps the time between the launches around a lost piece,
 /// - if the file is cut and the step goes on behind the last launch (of a file without launches: behind the last GPU
-///   event), or, with graphs, holds or follows the last GPU event,
+///   event; with graphs: behind the launch of the last GPU event, some of whose others may be missing),
 /// - if it has no GPU event at all, or pieces of a file without launches are gone: then any step may have had them.
 /// Events from before the profiler have no launch either: those before the CPU step of the first event with a launch do
 /// not count. A file that lost nothing has no such step.
