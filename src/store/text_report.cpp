@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "core/statistics.hpp"
 #include "metrics/format.hpp"
@@ -217,8 +218,11 @@ std::string text_report_name(const Results& results, std::time_t now) {
   const Mesh& mesh = workload.mesh;
   const auto size = [&](std::int32_t value) { return mesh.known() ? std::to_string(value) : std::string("x"); };
   const std::int64_t world = results.ranks.world_size > 0 ? results.ranks.world_size : results.ranks.expected;
+  std::string further;  // sizes that most runs do not have
+  for (const auto& [name, value] : {std::pair("pp", mesh.pp), std::pair("cp", mesh.cp), std::pair("ep", mesh.ep)})
+    if (mesh.known() && value > 1) further += std::string("_") + name + std::to_string(value);
   return time_text(now, "%Y%m%d-%H%M%S") + "_" + file_word(workload.model.value.value_or("")) + "_dp" +
-         size(mesh.dp_replicate) + "x" + size(mesh.dp_shard) + "_tp" + size(mesh.tp) + "_gpu" +
+         size(mesh.dp_replicate) + "x" + size(mesh.dp_shard) + "_tp" + size(mesh.tp) + further + "_gpu" +
          (world > 0 ? std::to_string(world) : "x") + ".txt";
 }
 

@@ -39,6 +39,9 @@ TEST(TextReport, NameCarriesTimeModelAndMesh) {
   run.input.workload.mesh.source = "toml";
   run.ranks.world_size = 8;
   EXPECT_EQ(text_report_name(run.results(), moment), "20231114-221320_llama3-8B-x_dp1x4_tp2_gpu8.txt");
+  run.input.workload.mesh.pp = 3;
+  run.input.workload.mesh.ep = 2;
+  EXPECT_EQ(text_report_name(run.results(), moment), "20231114-221320_llama3-8B-x_dp1x4_tp2_pp3_ep2_gpu8.txt");
 }
 
 TEST(TextReport, RanksArePooledOverTheirSteps) {
