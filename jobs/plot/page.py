@@ -42,7 +42,8 @@ def without_unit(column):
 
 
 def coverage(results):
-    facts = [("traces", f"{results.attribute('ranks_covered', '?')} of {results.attribute('ranks_expected', '?')} ranks"),
+    older = f"{results.attribute('ranks_covered', '?')} of {results.attribute('ranks_expected', '?')} ranks"
+    facts = [("traces", results.attribute("coverage", "") or older),
              ("mesh", results.attribute("mesh", "unknown") or "unknown"), ("completeness", results.attribute("completeness", "not whole")),
              ("written", results.attribute("created_utc", "?")), ("program", f"ccl-analyze {results.attribute('program_version', '?')}"),
              ("command", results.attribute("command_line", "?")), ("file", pathlib.Path(results.path).name)]

@@ -48,8 +48,9 @@ void compare_setting(const char* what, const std::string& a, const std::string& 
 }
 
 std::string coverage(const StoredRun& run) {
-  return std::to_string(run.root_integer("ranks_covered")) + " of " +
-         std::to_string(run.root_integer("ranks_expected")) + " ranks";
+  const std::int64_t covered = run.root_integer("ranks_covered"), whole = run.root_integer("ranks_whole");
+  return std::to_string(covered) + " of " + std::to_string(run.root_integer("ranks_expected")) + " ranks" +
+         (whole >= 0 && whole < covered ? ", " + std::to_string(whole) + " of them whole" : "");
 }
 
 /// Without a card the bytes still tell: the same job moves the same bytes in a step.

@@ -19,7 +19,8 @@ struct CompareRequest {
 
 /// What was compared and judged; judged runs in the order of request.files, bounds within.
 struct CompareResults {
-  // Of request.files: "8 of 8 ranks, 6 steps, pp=2 tp=2, NVIDIA H100, complete"; "7 of 8 ranks, 6 steps, missing rank 3".
+  // Of request.files: "8 of 8 ranks analysed; 6 steps, pp=2 tp=2, NVIDIA H100, complete"; "7 of 8 ranks analysed, missing
+  // 3; 6 steps".
   std::vector<std::string> descriptions;
   std::vector<Comparison> comparisons;    // of each later file with the first
   std::vector<std::vector<JudgedBound>> judged;

@@ -137,6 +137,8 @@ std::string comparison_json(const CompareResults& results) {
     json.open('{');
     json.key("first").text(comparison.first);
     json.key("second").text(comparison.second);
+    json.key("first_run").text(results.descriptions[0]);
+    json.key("second_run").text(results.descriptions[i + 1]);
     add_texts(json, "refusals", comparison.comparability.refusals);
     add_texts(json, "notes", comparison.comparability.notes);
     std::vector<std::string> lacking;

@@ -180,11 +180,15 @@ std::string bounds_text(const std::vector<JudgedBound>& judged, const std::strin
 std::string change_text(double ratio) { return std::isnan(ratio) ? "-" : fmt::format("{:+.1f} %", 100 * ratio); }
 
 std::string describe(const StoredRun& run) {
-  std::string text =
-      fmt::format("{} of {} ranks, {}", run.root_integer("ranks_covered"), run.root_integer("ranks_expected"),
-                  counted(static_cast<std::size_t>(run.steps_count()), "step"));
-  const std::string lacking = lacking_ranks(run), completeness = run.root_text("completeness");
-  for (const std::string& more : {lacking, run.root_text("mesh"), run.workload("model"), run.gpu(),
+  // Of files of older versions only their ranks are known.
+  const std::string coverage = run.root_text("coverage"), lacking = lacking_ranks(run);
+  const std::string steps = counted(static_cast<std::size_t>(run.steps_count()), "step");
+  std::string text = coverage + "; " + steps;
+  if (coverage.empty())
+    text = fmt::format("{} of {} ranks, {}{}{}", run.root_integer("ranks_covered"), run.root_integer("ranks_expected"),
+                       steps, lacking.empty() ? "" : ", ", lacking);
+  const std::string completeness = run.root_text("completeness");
+  for (const std::string& more : {run.root_text("mesh"), run.workload("model"), run.gpu(),
                                   lacking.empty() || completeness != "complete" ? completeness : ""})
     if (!more.empty()) text += ", " + more;
   return text;

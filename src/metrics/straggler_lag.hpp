@@ -157,9 +157,12 @@ struct OwnShare {
 /// that meet peers, sorted alike.
 std::vector<OwnShare> add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
                                      const ReportContext& context, Report& out);
-/// Who is in the run but not judged in all its steps, or has no trace (then only where `with_missing`): "rank 5 in steps
-/// 8-9, rank 6 in any step (lost with the damage of the file)"; "" if there is none.
-std::string not_judged_text(const Ranks& ranks, bool with_missing);
+/// Who is in the run but not judged in all its steps, or (then only in `all`) has no trace: "rank 5 in steps 8, 9, rank 6
+/// in any step (lost with the damage of the file)"; "" if there is none.
+struct NotJudged {
+  std::string with_trace, all;
+};
+NotJudged not_judged(const Ranks& ranks);
 /// The steps that some rank lacks, of those that others have: ranks with a trace that takes part.
 std::set<StepId> steps_not_of_all(const Ranks& ranks);
 /// Status, headlines, page and long form.

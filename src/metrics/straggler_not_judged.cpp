@@ -1,64 +1,25 @@
 // Which ranks are not judged, and in which steps: part of their file is lost, or it begins later or ends earlier than
 // those of others. Report stage.
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <set>
 
+#include "exchange/coverage.hpp"
 #include "metrics/straggler_lag.hpp"
 
 namespace ccl::straggler {
 namespace {
 
-constexpr std::size_t most_places = 3, most_ranges = 6;
-
-bool has_gpu_events(const Step& step) {
-  return std::any_of(step.devices.begin(), step.devices.end(),
-                     [](const DeviceWindow& window) { return window.gpu_start_ns != absent_ns; });
-}
-
-using Dump = std::pair<std::int32_t, std::int32_t>;  // iteration, replica
-using Numbers = std::vector<std::int64_t>;             // ascending
-
-/// Steps with GPU events, as the run numbers them.
-Numbers steps_of(const RankEntry& entry) {
-  Numbers steps;
-  for (const Step& step : entry.facts.steps)
-    if (entry.takes_part && has_gpu_events(step)) steps.push_back(step.number + entry.step_shift);
-  return steps;
-}
-
-std::map<Dump, Numbers> steps_of_any(const Ranks& ranks) {
-  std::map<Dump, std::set<std::int64_t>> found;
-  for (const RankEntry& entry : ranks.entries) {
-    const Numbers steps = steps_of(entry);
-    std::set<std::int64_t>& of_dump = found[{entry.iteration, entry.replica}];
-    of_dump.insert(steps.begin(), steps.end());
-    for (const Step& step : entry.facts.steps)  // all may have lost it
-      if (entry.takes_part && step.lost_events) of_dump.insert(step.number + entry.step_shift);
-  }
-  std::map<Dump, Numbers> all;
-  for (const auto& [dump, steps] : found) all[dump] = Numbers(steps.begin(), steps.end());
-  return all;
-}
-
-Numbers lacking_steps(const RankEntry& entry, const Numbers& all) {
-  const Numbers own = steps_of(entry);
-  Numbers lacking;
-  std::set_difference(all.begin(), all.end(), own.begin(), own.end(), std::back_inserter(lacking));
-  return lacking;
-}
+constexpr std::size_t most_places = 3;
 
 /// " in steps 8-9", " in any step".
-std::string where(const RankEntry& entry, const Numbers& lacking, bool all_of_them, bool one_iteration) {
-  std::string text = " in any step";
-  if (!all_of_them) text = (lacking.size() == 1 ? " in step " : " in steps ") + number_list(lacking, most_ranges, 3);
+std::string where(const RankEntry& entry, const StepNumbers& lacking, bool all_of_them, bool one_iteration) {
+  std::string text = " in " + (all_of_them ? "any step" : step_list(lacking));
   if (!one_iteration && entry.iteration >= 0) text += " of iteration_" + std::to_string(entry.iteration);
   return text;
 }
 
 /// A file may be damaged before the first of its steps: then none of them is on record as lost.
-std::string why(const RankEntry& entry, const Numbers& lacking) {
+std::string why(const RankEntry& entry, const StepNumbers& lacking) {
   if (entry.facts.damaged()) return " (lost with the damage of the file)";
   if (!entry.takes_part) return " (its steps fit no other rank's)";
   return " (no GPU events of " + std::string(lacking.size() == 1 ? "it" : "them") + " in the file)";
@@ -115,28 +76,29 @@ class Reasons {
 }  // namespace
 
 std::set<StepId> steps_not_of_all(const Ranks& ranks) {
-  const auto all = steps_of_any(ranks);
+  const CoveredSteps covered(ranks);
   std::set<StepId> found;
   for (const RankEntry& entry : ranks.entries)
-    for (const std::int64_t step : lacking_steps(entry, all.at({entry.iteration, entry.replica})))
-      found.insert({entry.iteration, step});
+    for (const std::int64_t step : covered.lacking(entry)) found.insert({entry.iteration, step});
   return found;
 }
 
-std::string not_judged_text(const Ranks& ranks, bool with_missing) {
-  const auto all = steps_of_any(ranks);
+NotJudged not_judged(const Ranks& ranks) {
+  const CoveredSteps covered(ranks);
   std::set<std::int32_t> iterations;
   for (const RankEntry& entry : ranks.entries) iterations.insert(entry.iteration);
   Reasons reasons;
   for (const RankEntry& entry : ranks.entries) {
-    const Numbers& steps = all.at({entry.iteration, entry.replica});
-    const Numbers lacking = lacking_steps(entry, steps);
+    const StepNumbers lacking = covered.lacking(entry);
     if (lacking.empty()) continue;
-    reasons.add(why(entry, lacking), where(entry, lacking, lacking.size() == steps.size(), iterations.size() == 1),
-                {entry.rank.value});
+    const bool all_of_them = lacking.size() == covered.of_dump(entry).size();
+    reasons.add(why(entry, lacking), where(entry, lacking, all_of_them, iterations.size() == 1), {entry.rank.value});
   }
-  if (with_missing && !ranks.missing.empty()) reasons.add(why_missing(ranks.unread), "", ranks.missing);
-  return reasons.text();
+  NotJudged out;
+  out.with_trace = reasons.text();
+  if (!ranks.missing.empty()) reasons.add(why_missing(ranks.unread), "", ranks.missing);
+  out.all = reasons.text();
+  return out;
 }
 
 }  // namespace ccl::straggler

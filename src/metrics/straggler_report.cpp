@@ -127,13 +127,13 @@ using Shares = std::map<std::pair<std::int32_t, RankId>, OwnShare>;
 void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
   const bool none = std::none_of(shares.begin(), shares.end(), [](const auto& share) { return share.second.named; });
   const bool unread = !ranks.unread.empty();
-  if (const std::string text = not_judged_text(ranks, none || unread); !text.empty())
+  const NotJudged found = not_judged(ranks);
+  if (const std::string& text = none || unread ? found.all : found.with_trace; !text.empty())
     add_line(out.page, "", "not judged: " + text);
   const bool damaged = unread || std::any_of(ranks.entries.begin(), ranks.entries.end(),
                                              [](const RankEntry& entry) { return entry.facts.damaged(); });
-  if (!damaged) return;
-  if (const std::string text = not_judged_text(ranks, true); !text.empty())
-    out.note("not_judged", text, "ranks that are not judged, with the steps");
+  if (damaged && !found.all.empty())
+    out.note("not_judged", found.all, "ranks that are not judged, with the steps");
 }
 
 }  // namespace

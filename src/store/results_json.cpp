@@ -1,9 +1,21 @@
+#include "exchange/coverage.hpp"
 #include "store/json_text.hpp"
 #include "store/results.hpp"
 #include "store/run_facts.hpp"
 
 namespace ccl {
 namespace {
+
+void add_partly_read(JsonText& json, const PartlyRead& part) {
+  json.open('{');
+  json.key("iteration").integer(part.entry->iteration);
+  json.key("replica").integer(part.entry->replica);
+  json.key("rank").integer(part.entry->rank.value);
+  json.key("every_step_lost").boolean(part.every_step);
+  json.key("lost_steps").open('[');
+  for (const std::int64_t step : part.lost_steps) json.integer(step);
+  json.close(']').close('}');
+}
 
 void add_coverage(JsonText& json, const Results& results) {
   const RunFacts facts = run_facts(results);
@@ -15,6 +27,11 @@ void add_coverage(JsonText& json, const Results& results) {
   json.key("ranks_missing").open('[');
   for (const std::int32_t rank : results.ranks.missing) json.integer(rank);
   json.close(']');
+  json.key("ranks_whole").integer(whole_ranks_count(results.ranks));
+  json.key("ranks_in_part").open('[');
+  for (const PartlyRead& part : partly_read(results.ranks)) add_partly_read(json, part);
+  json.close(']');
+  json.key("text").text(coverage_text(results.ranks, "ranks analysed"));
   json.key("world_size");
   if (results.ranks.world_size < 0)
     json.null();

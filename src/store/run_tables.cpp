@@ -1,6 +1,11 @@
 #include "store/run_tables.hpp"
 
 #include <functional>
+#include <map>
+#include <utility>
+
+#include "core/number_list.hpp"
+#include "exchange/coverage.hpp"
 
 namespace ccl {
 namespace {
@@ -46,7 +51,9 @@ void add_identity(Specs<E>& all, const Input& input) {
               [file](const E& e) { return file(e) == nullptr ? -1 : file(e)->bytes; });
 }
 
-void add_contents(Specs<E>& all) {
+using LostSteps = std::map<const RankEntry*, StepNumbers>;
+
+void add_contents(Specs<E>& all, const LostSteps& lost) {
   integers<E>(all, "events_count", "", "complete events in the file", {},
               [](const E& e) { return e.facts.events_count; });
   integers<E>(all, "gpu_events_count", "", "GPU events", {}, [](const E& e) { return e.facts.gpu_events_count; });
@@ -54,6 +61,14 @@ void add_contents(Specs<E>& all) {
               [](const E& e) { return e.facts.outside_events_count; });
   integers<E>(all, "lost_events_count", "", "damaged events that were left out", {},
               [](const E& e) { return e.facts.lost_events_count; });
+  const auto lost_of = [&lost](const E& e) {
+    const auto at = lost.find(&e);
+    return at == lost.end() ? StepNumbers() : at->second;
+  };
+  integers<E>(all, "lost_steps_count", "", "steps that lost events with the damage of the file: in no number told by step",
+              {}, [lost_of](const E& e) { return static_cast<std::int64_t>(lost_of(e).size()); });
+  texts<E>(all, "lost_steps", "their numbers, as other ranks number them; consecutive ones folded",
+           [lost_of](const E& e) { return number_list(lost_of(e), SIZE_MAX, 3); });
   integers<E>(all, "first_ns", "ns", "start of the first GPU event, clock of the file", absent_ns,
               [](const E& e) { return e.facts.first_ns; });
   integers<E>(all, "last_ns", "ns", "end of the last GPU event, clock of the file", absent_ns,
@@ -113,7 +128,9 @@ MeshPlace mesh_place(const Mesh& mesh, RankId rank) {
 ResultTable rank_table(const Results& results) {
   Specs<E> all;
   add_identity(all, results.input);
-  add_contents(all);
+  LostSteps lost;
+  for (PartlyRead& part : partly_read(results.ranks)) lost[part.entry] = std::move(part.lost_steps);
+  add_contents(all, lost);
   add_clock(all, results.clock);
   add_mesh(all, results.input.workload.mesh);
   return make_table("ranks", "one row per analysed trace: iteration, replica and rank", all, results.ranks.entries);

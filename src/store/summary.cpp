@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "exchange/coverage.hpp"
 #include "metrics/format.hpp"
 #include "store/losses.hpp"
 #include "store/plain_text.hpp"
@@ -79,44 +80,9 @@ std::string joined(const std::vector<std::string>& texts, std::size_t most = 3) 
   return texts.size() > most ? out + " and " + std::to_string(texts.size() - most) + " more" : out;
 }
 
-/// Ranks of which no step can be told: their traces have no events of a GPU, or damage took some of each step.
-struct Untold {
-  std::vector<std::int32_t> no_gpu, damaged;
-};
-
-Untold untold_ranks(const Ranks& ranks) {
-  const auto has_step = [](const RankEntry& entry) {
-    for (const Step& step : entry.facts.steps)
-      for (const DeviceWindow& window : step.devices)
-        if (window.gpu_start_ns != absent_ns) return true;
-    return false;
-  };
-  std::map<std::int32_t, std::pair<bool, bool>> found;  // rank: all of its traces are so, one of them by damage
-  for (const RankEntry& entry : ranks.entries) {
-    const bool lost = entry.facts.damaged() && !has_step(entry);
-    auto& [all, damaged] = found.emplace(entry.rank.value, std::pair(true, false)).first->second;
-    all = all && (lost || entry.status == RankStatus::no_gpu_events);
-    damaged = damaged || lost;
-  }
-  Untold out;
-  for (const auto& [rank, how] : found)
-    if (how.first) (how.second ? out.damaged : out.no_gpu).push_back(rank);
-  return out;
-}
-
 std::string ranks_line(const Results& results) {
   const Ranks& ranks = results.ranks;
-  const auto [no_gpu, damaged] = untold_ranks(ranks);
-  std::string line =
-      std::to_string(ranks.covered() - static_cast<std::int64_t>(no_gpu.size() + damaged.size())) + " of " +
-      std::to_string(ranks.expected) + " analysed";
-  if (!no_gpu.empty()) line += ", no GPU events on " + rank_list(no_gpu);
-  if (!damaged.empty())
-    line += ", every step of " + std::string(damaged.size() == 1 ? "rank " : "ranks ") + rank_list(damaged) +
-            " lost with the damage of " + (damaged.size() == 1 ? "its file" : "their files");
-  if (!ranks.missing.empty()) line += ", missing " + rank_list(ranks.missing);
-  if (!ranks.left_out.empty()) line += ", " + counted(ranks.left_out.size(), "file") + " left out";
-  if (!ranks.unread.empty()) line += ", " + counted(ranks.unread.size(), "file") + " could not be read";
+  std::string line = coverage_text(ranks, "analysed");
   line += ranks.world_size < 0 ? "; world size unknown" : "; world size " + std::to_string(ranks.world_size);
   const Mesh& mesh = results.input.workload.mesh;
   return line + (mesh.known() ? "; mesh " + mesh_text(mesh) + " (from " + mesh.source + ")" : "; mesh unknown");
@@ -268,6 +234,7 @@ std::string whole_page(const Results& results) { return page_text(results, unlim
 
 std::string metric_details(const Results& results) {
   std::string out;
+  const std::string parts = parts_text(results.ranks);
   const auto add = [&out](const std::string& line) { out += one_line(line) + "\n"; };
   for (const MetricResult& metric : results.metrics) {
     const Report& report = metric.report;
@@ -276,7 +243,8 @@ std::string metric_details(const Results& results) {
         metric.info.question);
     add("  " + metric.info.definition);
     add("  status " + std::string(to_text(report.status)) + (report.reason.empty() ? "" : " (" + report.reason + ")") +
-        ", " + std::to_string(report.ranks_covered) + " of " + std::to_string(results.ranks.expected) + " ranks");
+        ", " + std::to_string(report.ranks_covered) + " of " + std::to_string(results.ranks.expected) + " ranks" +
+        (parts.empty() ? "" : "; read in part: " + parts));
     for (const std::string& line : report.page) add(line);
     for (const Headline& headline : report.headlines)
       add("  " + headline.name + " = " + value_text(headline) +

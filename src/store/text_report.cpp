@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/statistics.hpp"
+#include "exchange/coverage.hpp"
 #include "metrics/format.hpp"
 #include "store/plain_text.hpp"
 #include "store/run_facts.hpp"
@@ -217,10 +218,10 @@ std::string text_report_name(const Results& results, std::time_t now) {
   const Workload& workload = results.input.workload;
   const Mesh& mesh = workload.mesh;
   const auto size = [&](std::int32_t value) { return mesh.known() ? std::to_string(value) : std::string("x"); };
-  const std::int64_t world = results.ranks.world_size > 0 ? results.ranks.world_size : results.ranks.expected;
   std::string further;  // sizes that most runs do not have
   for (const auto& [name, value] : {std::pair("pp", mesh.pp), std::pair("cp", mesh.cp), std::pair("ep", mesh.ep)})
     if (mesh.known() && value > 1) further += std::string("_") + name + std::to_string(value);
+  const std::int64_t world = results.ranks.world_size > 0 ? results.ranks.world_size : results.ranks.expected;
   return time_text(now, "%Y%m%d-%H%M%S") + "_" + file_word(workload.model.value.value_or("")) + "_dp" +
          size(mesh.dp_replicate) + "x" + size(mesh.dp_shard) + "_tp" + size(mesh.tp) + further + "_gpu" +
          (world > 0 ? std::to_string(world) : "x") + ".txt";
@@ -233,7 +234,7 @@ std::string text_report(const Results& results, std::time_t now) {
   text.line("Traces", results.input.root + ", " + counted(results.input.files.size(), "file"));
   text.line("Model", results.input.workload.model.value.value_or("unknown"));
   text.line("Parallelism", mesh.empty() ? "unknown" : mesh);
-  text.line("Ranks", std::to_string(results.ranks.covered()) + " of " + std::to_string(results.ranks.expected) + " analysed");
+  text.line("Ranks", coverage_text(results.ranks, "analysed"));
   add_throughput(text, results);
   add_overlap(text, results);
   add_load(text, results);

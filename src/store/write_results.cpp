@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/process_time.hpp"
+#include "exchange/coverage.hpp"
 #include "store/collective_tables.hpp"
 #include "store/event_tables.hpp"
 #include "store/json_text.hpp"
@@ -204,6 +205,8 @@ void write_root(OutputFile& file, const Results& results, const Comm& comm) {
   put("exit_status", static_cast<std::int64_t>(results.exit_code));
   put("ranks_expected", results.ranks.expected);
   put("ranks_covered", results.ranks.covered());
+  put("ranks_whole", whole_ranks_count(results.ranks));
+  put("coverage", coverage_text(results.ranks, "ranks analysed"));
   put("world_size", results.ranks.world_size);
   put("mesh", mesh_text(results.input.workload.mesh));
   put("mesh_source", results.input.workload.mesh.source);

@@ -65,7 +65,8 @@ run 0 base.h5 again.h5
 expect "whole runs are called complete" says out 'complete$'
 expect "and nothing is incomplete" silent_about out 'incomplete'
 run 0 base.h5 cut.h5
-expect "a damaged rank is named" says out '^second +cut.h5: 8 of 8 ranks, 6 steps, damaged rank 3'
+expect "a damaged rank is named" says out '^second +cut.h5: 8 of 8 ranks analysed, 1 of them in part: rank 3 \(step 9 lost with the'
+expect "how many are whole" says out '^note +coverage: 8 of 8 ranks against 8 of 8 ranks, 7 of them whole$'
 expect "and only the first is called complete" [ "$(grep -c 'complete$' out)" = 1 ]
 expect "what the verdicts rest on" says out '^incomplete +second: damaged rank 3; '
 expect "the answer is qualified" says out '^answer +with incomplete data: '
@@ -73,7 +74,8 @@ run 0 gone.h5 base.h5 --fail-if 'iter_time>+50%'
 expect "a missing rank is named" says out '^incomplete +first: missing rank 5; '
 expect "a bound is qualified" says out '^fail-if .*: kept \(incomplete data\)'
 run 0 cut.h5 gone.h5 --output-json
-expect "in JSON too" says out '"incomplete": \["first: damaged rank 3", "first: without GPU numbers: rank 3 in step 9 \(lost with the damage of the file\)", "second: missing rank 5"\]'
+expect "in JSON too" says out '"first_run": "8 of 8 ranks analysed, 1 of them in part: rank 3 \(step 9 lost with the damage\); 6 steps'
+expect "who lacks what" says out '"incomplete": \["first: damaged rank 3", "first: without GPU numbers: rank 3 in step 9 \(lost with the damage of the file\)", "second: missing rank 5"\]'
 
 run 0 base.h5 few.h5
 expect "a metric that was not computed is named" says out 'kernel: missing in few\.h5'

@@ -116,6 +116,31 @@ class DamageTest(unittest.TestCase):
                       "the file); the verdicts are of the steps that a rank has in both runs", re.sub(r"\s+", " ", compared))
         self.assertEqual(len(re.findall("^incomplete", compared, re.MULTILINE)), 1)
 
+    def test_every_output_says_which_rank_was_read_in_part(self):
+        coverage = "8 of 8 ranks analysed, 1 of them in part: rank 5 (steps 8, 9 lost with the damage)"
+        output = self.damaged("gzip", lambda content: content[:len(content) * 9 // 10])
+        root = output.attributes()
+        self.assertEqual((root["ranks_expected"], root["ranks_covered"], root["ranks_whole"]), (8, 8, 7))
+        self.assertEqual(root["coverage"], coverage)
+        self.assertEqual([(row["rank"], row["lost_steps"]) for row in output.table("/ranks") if row["lost_steps_count"]],
+                         [(SLOW, "8, 9")])
+        self.assertIn("ranks " + coverage.replace("ranks analysed", "analysed") + "; world size 8", self.page(output))
+        reports = os.path.join(self.folders["gzip"].path, "reports")
+        traces, again = (os.path.join(self.folders["gzip"].path, name) for name in ("damaged", "again.h5"))
+        told = json.loads(analyze(traces, again, options=("--output-json", "--report-dir", reports)))["coverage"]
+        self.assertEqual((told["ranks_covered"], told["ranks_whole"], told["text"]), (8, 7, coverage))
+        self.assertEqual([(rank["rank"], rank["lost_steps"], rank["every_step_lost"]) for rank in told["ranks_in_part"]],
+                         [(SLOW, [8, 9], False)])
+        report, = os.listdir(reports)
+        self.assertRegex(report, r"_dp1x2_tp2_pp2_gpu8\.txt$")
+        with open(os.path.join(reports, report), encoding="utf-8") as file:
+            self.assertIn("Ranks: " + coverage.replace("ranks analysed", "analysed") + " ", re.sub(r"\s+", " ", file.read()))
+        compared = run([os.environ["CCL_COMPARE"], self.whole["gzip"].path, output.path]).stdout
+        self.assertIn(f"{output.path}: {coverage}; 6 steps", re.sub(r"\s+", " ", compared))
+        self.assertIn("note coverage: 8 of 8 ranks against 8 of 8 ranks, 7 of them whole", re.sub(r"\s+", " ", compared))
+        self.assertEqual(self.whole["gzip"].attributes()["coverage"], "8 of 8 ranks analysed")
+        self.assertEqual(self.whole["gzip"].attributes()["ranks_whole"], 8)
+
     def test_what_is_told_per_step_and_rank_is_of_whole_steps_and_so_is_what_runs_are_compared_in(self):
         for percent in (50, 97):
             output = self.damaged("gzip", lambda content: content[:len(content) * percent // 100], 6)

@@ -44,6 +44,16 @@ TEST(TextReport, NameCarriesTimeModelAndMesh) {
   EXPECT_EQ(text_report_name(run.results(), moment), "20231114-221320_llama3-8B-x_dp1x4_tp2_pp3_ep2_gpu8.txt");
 }
 
+TEST(TextReport, ItsHeadSaysWhichRanksWereReadInPart) {
+  test::Run run = test::sample_run();
+  RankEntry& entry = run.ranks.entries[1];
+  entry.facts.loss = FileLoss::rest;
+  entry.facts.steps.push_back({.number = 10, .devices = {{.device = 0}}, .lost_events = true});
+  EXPECT_NE(text_report(run.results(), moment)
+                .find("Ranks:                            4 of 5 analysed, 1 of them in part: rank 1 (step 10 lost with the damage), missing 4\n"),
+            std::string::npos);
+}
+
 TEST(TextReport, RanksArePooledOverTheirSteps) {
   test::Run run;
   Results results = run.results();

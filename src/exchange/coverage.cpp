@@ -1,0 +1,150 @@
+#include "exchange/coverage.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/number_list.hpp"
+#include "metrics/format.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::size_t most_places = 3, most_ranges = 6;
+
+StepNumbers steps_of(const RankEntry& entry) {
+  StepNumbers steps;
+  for (const Step& step : entry.facts.steps)
+    if (entry.takes_part && step.has_gpu_events()) steps.push_back(step.number + entry.step_shift);
+  return steps;
+}
+
+/// Where its numbers are no other rank's, only what it says itself is known.
+StepNumbers marked_as_lost(const RankEntry& entry) {
+  StepNumbers steps;
+  for (const Step& step : entry.facts.steps)
+    if (step.lost_events) steps.push_back(step.number + entry.step_shift);
+  return steps;
+}
+
+bool has_a_step(const RankEntry& entry) {
+  return std::any_of(entry.facts.steps.begin(), entry.facts.steps.end(),
+                     [](const Step& step) { return step.has_gpu_events(); });
+}
+
+std::string ranks_text(const std::vector<std::int32_t>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + rank_list(ranks);
+}
+
+/// Ranks of which no step can be told: their traces have no events of a GPU, or damage took some of each step.
+struct Untold {
+  std::vector<std::int32_t> no_gpu, damaged;
+};
+
+Untold untold_ranks(const Ranks& ranks) {
+  std::map<std::int32_t, std::pair<bool, bool>> found;  // rank: all of its traces are so, one of them by damage
+  for (const RankEntry& entry : ranks.entries) {
+    const bool lost = entry.facts.damaged() && !has_a_step(entry);
+    auto& [all, damaged] = found.emplace(entry.rank.value, std::pair(true, false)).first->second;
+    all = all && (lost || entry.status == RankStatus::no_gpu_events);
+    damaged = damaged || lost;
+  }
+  Untold out;
+  for (const auto& [rank, how] : found)
+    if (how.first) (how.second ? out.damaged : out.no_gpu).push_back(rank);
+  return out;
+}
+
+std::string what_is_lost(const PartlyRead& part, bool one_iteration) {
+  if (part.lost_steps.empty() && !part.every_step) return "damaged, but no step lost";
+  std::string text = part.every_step ? "every step" : step_list(part.lost_steps);
+  if (!one_iteration && part.entry->iteration >= 0) text += " of iteration_" + std::to_string(part.entry->iteration);
+  if (part.entry->replica >= 0) text += " of replica " + std::to_string(part.entry->replica);
+  return text + " lost with the damage";
+}
+
+/// "rank 5 (steps 8, 9 lost with the damage), rank 6 (step 9 lost with the damage)", and how many ranks these are.
+std::pair<std::string, std::size_t> parts_of(const Ranks& ranks, const std::set<std::int32_t>& untold) {
+  std::set<std::int32_t> iterations, named, more;
+  for (const RankEntry& entry : ranks.entries) iterations.insert(entry.iteration);
+  std::vector<std::pair<std::string, std::vector<std::int32_t>>> places;  // what is lost, ranks; as they came
+  for (const PartlyRead& part : partly_read(ranks)) {
+    if (untold.contains(part.entry->rank.value)) continue;
+    named.insert(part.entry->rank.value);
+    const std::string what = what_is_lost(part, iterations.size() == 1);
+    auto at = std::find_if(places.begin(), places.end(), [&](const auto& place) { return place.first == what; });
+    if (at == places.end()) at = places.insert(at, {what, {}});
+    at->second.push_back(part.entry->rank.value);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (i < most_places)
+      text += (i == 0 ? "" : ", ") + ranks_text(places[i].second) + " (" + places[i].first + ")";
+    else
+      more.insert(places[i].second.begin(), places[i].second.end());
+  }
+  if (!more.empty()) text += " and " + counted(more.size(), "more rank");
+  return {text, named.size()};
+}
+
+}  // namespace
+
+CoveredSteps::CoveredSteps(const Ranks& ranks) {
+  std::map<std::pair<std::int32_t, std::int32_t>, std::set<std::int64_t>> found;
+  for (const RankEntry& entry : ranks.entries) {
+    std::set<std::int64_t>& of_dump = found[{entry.iteration, entry.replica}];
+    for (const StepNumbers& steps : {steps_of(entry), entry.takes_part ? marked_as_lost(entry) : StepNumbers()})
+      of_dump.insert(steps.begin(), steps.end());
+  }
+  for (const auto& [dump, steps] : found) all_[dump] = StepNumbers(steps.begin(), steps.end());
+}
+
+StepNumbers CoveredSteps::lacking(const RankEntry& entry) const {
+  const StepNumbers &all = of_dump(entry), own = steps_of(entry);
+  StepNumbers lacking;
+  std::set_difference(all.begin(), all.end(), own.begin(), own.end(), std::back_inserter(lacking));
+  return lacking;
+}
+
+std::string step_list(const StepNumbers& steps) {
+  return (steps.size() == 1 ? "step " : "steps ") + number_list(steps, most_ranges, 3);
+}
+
+std::vector<PartlyRead> partly_read(const Ranks& ranks) {
+  std::vector<PartlyRead> parts;
+  const auto damaged = [](const RankEntry& entry) { return entry.facts.damaged(); };
+  if (std::none_of(ranks.entries.begin(), ranks.entries.end(), damaged)) return parts;
+  const CoveredSteps covered(ranks);
+  for (const RankEntry& entry : ranks.entries)
+    if (damaged(entry))
+      parts.push_back({&entry, entry.takes_part ? covered.lacking(entry) : marked_as_lost(entry), !has_a_step(entry)});
+  return parts;
+}
+
+std::int64_t whole_ranks_count(const Ranks& ranks) {
+  std::set<RankId> in_part;
+  for (const RankEntry& entry : ranks.entries)
+    if (entry.facts.damaged()) in_part.insert(entry.rank);
+  return ranks.covered() - static_cast<std::int64_t>(in_part.size());
+}
+
+std::string parts_text(const Ranks& ranks) { return parts_of(ranks, {}).first; }
+
+std::string coverage_text(const Ranks& ranks, std::string_view analysed) {
+  const auto [no_gpu, damaged] = untold_ranks(ranks);
+  std::set<std::int32_t> untold(no_gpu.begin(), no_gpu.end());
+  untold.insert(damaged.begin(), damaged.end());
+  std::string text = std::to_string(ranks.covered() - static_cast<std::int64_t>(untold.size())) + " of " +
+                     std::to_string(ranks.expected) + " " + std::string(analysed);
+  if (const auto [parts, count] = parts_of(ranks, untold); count > 0)
+    text += ", " + std::to_string(count) + " of them in part: " + parts;
+  if (!no_gpu.empty()) text += ", no GPU events on " + rank_list(no_gpu);
+  if (!damaged.empty())
+    text += ", every step of " + ranks_text(damaged) + " lost with the damage of " +
+            (damaged.size() == 1 ? "its file" : "their files");
+  if (!ranks.missing.empty()) text += ", missing " + rank_list(ranks.missing);
+  if (!ranks.left_out.empty()) text += ", " + counted(ranks.left_out.size(), "file") + " left out";
+  if (!ranks.unread.empty()) text += ", " + counted(ranks.unread.size(), "file") + " could not be read";
+  return text;
+}
+
+}  // namespace ccl
