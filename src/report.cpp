@@ -104,6 +104,7 @@ void report(Metrics& metrics, const std::vector<int>& owners, const ClosingConte
       if (owners[i] == comm.worker()) result = metrics[i]->result(context, resolver);
       else result.info = metrics[i]->info();
       metrics[i].reset();  // its rows are in tables now
+      if (results.config.output.json) keep_shown(result);
       if (owners[i] == comm.worker() && !comm.is_first()) pack_report(result.report, out);
     }
     out.array(found.pack());

@@ -35,6 +35,7 @@ struct ResultTable {
   std::vector<ColumnInfo> columns;
   std::int64_t rows_count = 0;
   Bytes packed;             // rows_count × row_bytes(), little endian, no padding between columns
+  bool shown = false;       // a few rows that answer the metric's question: --output-json has them too
 
   std::uint32_t row_bytes() const {
     std::uint32_t total = 0;

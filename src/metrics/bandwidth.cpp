@@ -179,8 +179,8 @@ struct Bandwidth {
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
     const Hardware hardware = find_hardware(context);
     const std::vector<Class>& classes = tables.of<Class>();
-    out.extra_tables.push_back(make_table("rows", "bandwidth by transfer time of each operation, dimension and link class",
-                                          columns(hardware), classes));
+    out.show(make_table("rows", "bandwidth by transfer time of each operation, dimension and link class",
+                        columns(hardware), classes));
     if (classes.empty()) return out.absent("no matched collective with a known size");
     std::string line;
     const std::vector<Pooled>& headlines = tables.of<Pooled>();

@@ -39,7 +39,7 @@ struct Clock {
     const std::vector<Host> hosts = list_hosts(context);
     out.ranks_covered = context.ranks.covered();
     if (hosts.empty()) return out.absent("no trace with a rank");
-    out.extra_tables.push_back(make_table("rows", "clock of each host against the reference host", columns(), hosts));
+    out.show(make_table("rows", "clock of each host against the reference host", columns(), hosts));
     std::int64_t largest_ns = 0, uncorrected = 0;
     for (const Host& host : hosts) {
       uncorrected += host.clock.corrected ? 0 : 1;

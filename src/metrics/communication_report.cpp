@@ -93,7 +93,7 @@ void write_communication_report(const Tables& tables, const ReportContext& conte
   for (const Row& row : rows) all.combine(row.work);
   if (rows.empty()) return out.absent("no GPU event belongs to a step");
   const Hardware hardware = find_hardware(context);
-  out.extra_tables.push_back(size_table(tables.of<BySize>(), hardware));
+  out.show(size_table(tables.of<BySize>(), hardware));
   if (all.calls_count == 0) return out.not_applicable("no communication kernels inside steps");
   const auto period = [](const Row& row) { return row.period_ns; };
   const PooledRatio share = pooled_ratio(rows, [](const Row& row) { return row.busy.union_ns; }, period);

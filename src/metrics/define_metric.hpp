@@ -238,8 +238,9 @@ class DefinedMetric final : public Metric {
       sort_and_fold(rows);
       if constexpr (requires(const Row& row) { row.rank; }) add_ranks(rows, covered);
       const TableInfo table = Row::table();
-      if (!table.name.empty())
-        out.tables.push_back(make_table(table.name, table.description, Row::columns(resolver), rows));
+      if (table.name.empty()) return;
+      out.tables.push_back(make_table(table.name, table.description, Row::columns(resolver), rows));
+      out.tables.back().shown = table.shown;
     });
     sort_unique(covered);
     out.report.ranks_covered = static_cast<std::int64_t>(covered.size());

@@ -120,8 +120,8 @@ struct Kernel {
                       std::to_string(total.sums.kernels_count) + " x " + total.class_name + "  " + short_name(total.name));
     add_capped(out.details, lines, top_count);
     if (names.size() > top_count) names.resize(top_count);
-    out.extra_tables.push_back(make_table("top", "the kernels with the largest sums over all ranks", columns(all_ns, true), names));
-    out.extra_tables.push_back(make_table("by_class", "kernel classes over all ranks", columns(all_ns, false), classes));
+    out.show(make_table("top", "the kernels with the largest sums over all ranks", columns(all_ns, true), names));
+    out.show(make_table("by_class", "kernel classes over all ranks", columns(all_ns, false), classes));
   }
 
  private:

@@ -139,6 +139,12 @@ struct ResultVector {
   std::vector<std::int64_t> values;
 };
 
+/// The first rows of a table that is shown (ResultTable::shown), on worker 0 too.
+struct ShownTable {
+  ResultTable first_rows;
+  std::int64_t rows_count = 0;  // of the whole table
+};
+
 /// What report() says about a metric.
 struct Report {
   Status status = Status::ok;
@@ -149,12 +155,17 @@ struct Report {
   std::vector<std::string> details;       // the long form, for --metric
   std::vector<ResultTable> extra_tables;  // under /metrics/<name>/
   std::vector<ResultVector> vectors;      // anywhere in the file
+  std::vector<ShownTable> shown;          // of all tables of the metric; set behind report()
 
   void value(std::string name, double value, std::string description = "") {
     headlines.push_back({std::move(name), value, "", std::move(description)});
   }
   void note(std::string name, std::string text, std::string description = "") {
     headlines.push_back({std::move(name), 0, std::move(text), std::move(description)});
+  }
+  void show(ResultTable table) {
+    table.shown = true;
+    extra_tables.push_back(std::move(table));
   }
   void absent(std::string why) {
     status = Status::absent;
@@ -206,6 +217,7 @@ class Metric {
 /// (it only feeds report()).
 struct TableInfo {
   std::string name, description;
+  bool shown = false;  // ResultTable::shown
 };
 
 }  // namespace ccl

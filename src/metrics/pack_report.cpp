@@ -1,5 +1,7 @@
 #include "metrics/pack_report.hpp"
 
+#include <algorithm>
+
 namespace ccl {
 namespace {
 
@@ -13,7 +15,60 @@ std::vector<std::string> unpack_texts(ByteReader& in) {
   return texts;
 }
 
+void pack_table(const ResultTable& table, ByteWriter& out) {
+  pack_texts({table.name, table.description}, out);
+  out.value<std::uint64_t>(table.columns.size());
+  for (const ColumnInfo& column : table.columns) {
+    pack_texts({column.name, column.unit, column.description}, out);
+    out.value(column.type);
+    out.value(column.absent_value.has_value());
+    out.value(column.absent_value.value_or(0));
+    out.value(column.width);
+  }
+  out.value(table.rows_count);
+  out.array(table.packed);
+}
+ResultTable unpack_table(ByteReader& in) {
+  ResultTable table;
+  std::vector<std::string> texts = unpack_texts(in);
+  table.name = std::move(texts.at(0));
+  table.description = std::move(texts.at(1));
+  table.columns.resize(in.value<std::uint64_t>());
+  for (ColumnInfo& column : table.columns) {
+    texts = unpack_texts(in);
+    column.name = std::move(texts.at(0));
+    column.unit = std::move(texts.at(1));
+    column.description = std::move(texts.at(2));
+    column.type = in.value<CellType>();
+    const bool has_absent = in.value<bool>();
+    const auto absent_value = in.value<std::int64_t>();
+    if (has_absent) column.absent_value = absent_value;
+    column.width = in.value<std::uint32_t>();
+  }
+  table.rows_count = in.value<std::int64_t>();
+  table.packed = in.array<std::byte>();
+  table.shown = true;
+  return table;
+}
+
 }  // namespace
+
+void keep_shown(MetricResult& metric) {
+  for (const auto* tables : {&metric.tables, &metric.report.extra_tables})
+    for (const ResultTable& table : *tables) {
+      if (!table.shown) continue;
+      ShownTable& kept = metric.report.shown.emplace_back();
+      kept.rows_count = table.rows_count;
+      ResultTable& first = kept.first_rows;
+      first.name = table.name;
+      first.description = table.description;
+      first.columns = table.columns;
+      first.rows_count = std::min(table.rows_count, most_shown_rows);
+      first.packed.assign(table.packed.begin(),
+                          table.packed.begin() + static_cast<std::ptrdiff_t>(first.rows_count * table.row_bytes()));
+      first.shown = true;
+    }
+}
 
 void pack_report(const Report& report, ByteWriter& out) {
   out.value(report.status);
@@ -33,6 +88,11 @@ void pack_report(const Report& report, ByteWriter& out) {
     pack_texts({vector.path, vector.description, vector.unit}, out);
     out.array(vector.values);
   }
+  out.value<std::uint64_t>(report.shown.size());
+  for (const ShownTable& table : report.shown) {
+    pack_table(table.first_rows, out);
+    out.value(table.rows_count);
+  }
 }
 void unpack_report(ByteReader& in, Report& report) {
   report.status = in.value<Status>();
@@ -51,6 +111,11 @@ void unpack_report(ByteReader& in, Report& report) {
   for (ResultVector& vector : report.vectors) {
     std::vector<std::string> texts = unpack_texts(in);
     vector = {std::move(texts.at(0)), std::move(texts.at(1)), std::move(texts.at(2)), in.array<std::int64_t>()};
+  }
+  report.shown.resize(in.value<std::uint64_t>());
+  for (ShownTable& table : report.shown) {
+    table.first_rows = unpack_table(in);
+    table.rows_count = in.value<std::int64_t>();
   }
 }
 

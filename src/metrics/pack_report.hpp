@@ -5,7 +5,12 @@
 
 namespace ccl {
 
-/// All but its tables, which stay where they were made until they are written.
+/// Rows that --output-json has of a table.
+constexpr std::int64_t most_shown_rows = 64;
+/// Fills report.shown from the metric's tables.
+void keep_shown(MetricResult& metric);
+
+/// All but its tables, which stay where they were made until they are written; of those that are shown the first rows.
 void pack_report(const Report& report, ByteWriter& out);
 void unpack_report(ByteReader& in, Report& report);
 

@@ -215,7 +215,7 @@ struct PipelineBubble {
         column("stage", &Stage::stage, "", "stage of the pipeline"), column("window_ns", &Stage::window_ns, "ns", "summed over ranks and steps"),
         column("bubble_ns", &Stage::bubble_ns, "ns", "summed over ranks and steps"),
         column("pp_wait_ns", &Stage::pp_wait_ns, "ns", "summed over ranks and steps")};
-    out.extra_tables.push_back(make_table("by_stage", "bubble of each stage over all pipelines and steps", columns, stages));
+    out.show(make_table("by_stage", "bubble of each stage over all pipelines and steps", columns, stages));
     add_capped(out.details, lines);
   }
 };

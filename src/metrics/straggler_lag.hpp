@@ -145,6 +145,35 @@ using Tables =
 std::string since_text(const std::optional<StepId>& onset);
 /// Line and table where no rank has a peer to be compared with.
 void add_history(const Tables& tables, Report& out);
+/// What a reader without /process_groups needs of the group of a row.
+template <class Row>
+void add_group_texts(const Groups& groups, std::vector<ColumnSpec<Row>>& all) {
+  all.push_back(text_column<Row>("group_name", "its description, else its name", [&groups](const Row& row) {
+    const Group& group = group_of(groups, row.group);
+    return group.description.empty() ? group.name : group.description;
+  }));
+  all.push_back(text_column<Row>("dimension", "parallelism that the group serves", [&groups](const Row& row) {
+    return std::string(to_text(group_of(groups, row.group).dimension));
+  }));
+  all.push_back(text_column<Row>("group_ranks", "its members as far as they are known", [&groups](const Row& row) {
+    return rank_list(group_of(groups, row.group).members);
+  }));
+}
+
+/// A rank that is called a straggler, as the page tells it.
+struct Named {
+  std::int32_t replica = -1;
+  RankId rank;
+  std::optional<StepId> since;  // nothing: from the first step seen, or not lasting
+  Persistence persistence;
+  double delay_ns = 0, period_ns = 0;  // of a step, over those of the call
+  std::int64_t last_count = 0, instances_count = 0, others_wait_ns = 0;
+  GroupId group;                // with the largest part of the delay
+  double group_share = 0;
+  Cause cause = Cause::unexplained;
+  std::string why, host;        // host: its key, "" unknown
+};
+ResultTable stragglers_table(const std::vector<Named>& rows, const Groups& groups);
 /// Of a rank's blame what is its own, over all steps.
 struct OwnShare {
   std::int32_t replica = -1;

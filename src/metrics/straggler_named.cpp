@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "core/statistics.hpp"
 #include "metrics/straggler_lag.hpp"
@@ -156,12 +157,49 @@ std::string window_text(const StragglerCall& call) {
 std::string known_host(const RankBlame& rank, const Ranks& ranks) {
   for (const RankEntry& entry : ranks.entries)
     if (entry.rank == rank.rank && entry.replica == rank.replica && entry.host_source != HostSource::unknown)
-      return "; " + host_text(entry.host);
+      return entry.host;
   return "";
 }
 
+std::string at_host(const Named& named) { return named.host.empty() ? "" : "; " + host_text(named.host); }
+
+std::set<StepId> all_steps(const OwnBlame& own) {
+  std::set<StepId> steps;
+  for (const auto& [step, ns] : own.by_step) steps.insert(step);
+  return steps;
+}
+
+/// counted: the steps that count.
+Cause main_cause(const OwnBlame& own, const std::set<StepId>& counted) {
+  std::map<Cause, std::int64_t> sums;
+  for (const auto& [key, steps] : own.parts)
+    for (const auto& [step, ns] : steps) sums[std::get<0>(key)] += counted.contains(step) ? ns : 0;
+  const auto most = std::max_element(sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == sums.end() ? Cause::unexplained : most->first;
+}
+
 /// all: with the blame of others that only passes through it; rank: with its own blame.
-void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const StragglerCall& call, const OwnBlame& own,
+Named named(const RankBlame& all, const RankBlame& rank, const StragglerCall& call, const OwnBlame& own,
+            const Evidence& evidence) {
+  Named out;
+  out.replica = rank.replica;
+  out.rank = rank.rank;
+  out.since = call.onset;
+  out.persistence = call.persistence;
+  out.delay_ns = ns_per_step(rank, call);
+  out.period_ns = blamed_period_ns(rank, call, evidence);
+  out.last_count = all.last_count;
+  out.instances_count = all.instances_count;
+  out.others_wait_ns = all.blamed_wait_ns;
+  std::tie(out.group, out.group_share) = dominant_group(own);
+  out.cause = main_cause(own, own.steps_of(call));
+  out.why = why(own, call, evidence);
+  out.host = known_host(rank, evidence.context.ranks);
+  return out;
+}
+
+/// told: of `rank`, whose blame is its own; all: with that of others, which only passes through it.
+void add_straggler_lines(const Named& told, const RankBlame& all, const RankBlame& rank, const StragglerCall& call,
                          const Evidence& evidence, const std::string& first_wait, std::vector<std::string>& lines) {
   const std::string who = rank_name(rank.replica, rank.rank);
   const std::string times = " in " + std::to_string(all.last_count) + " of " +
@@ -175,27 +213,22 @@ void add_straggler_lines(const RankBlame& all, const RankBlame& rank, const Stra
     add_line(lines, "late",
              who + " is the straggler: last" + times + "; the others wait " + time(all.blamed_wait_ns) +
                  " for it in all" + first_wait);
-  const auto [group, share] = dominant_group(own);
-  const double delay_ns = ns_per_step(rank, call);
   add_line(lines, "",
-           "it delays its group by " + milliseconds(delay_ns) + in_steps_text(call) +
-               longer_text(rank, call, evidence) + "; " + percent(share) + " of that on " +
-               group_name(evidence.context.groups, group) + known_host(rank, evidence.context.ranks));
-  const std::string cause = why(own, call, evidence);
-  if (!cause.empty()) add_line(lines, "", "cause" + window_text(call) + ": " + cause);
-  const double blamed_ns = blamed_period_ns(rank, call, evidence);
+           "it delays its group by " + milliseconds(told.delay_ns) + in_steps_text(call) +
+               longer_text(rank, call, evidence) + "; " + percent(told.group_share) + " of that on " +
+               group_name(evidence.context.groups, told.group) + at_host(told));
+  if (!told.why.empty()) add_line(lines, "", "cause" + window_text(call) + ": " + told.why);
   add_line(lines, "",
-           "gain if it arrived with the next to last: up to " + milliseconds(delay_ns) + " of its " +
-               milliseconds(blamed_ns) + " step period" + window_text(call) + " (" +
-               percent(ratio(delay_ns, blamed_ns)) + ")" +
+           "gain if it arrived with the next to last: up to " + milliseconds(told.delay_ns) + " of its " +
+               milliseconds(told.period_ns) + " step period" + window_text(call) + " (" +
+               percent(ratio(told.delay_ns, told.period_ns)) + ")" +
                (evidence.stages.of(rank.rank) >= 0 ? "; less where other stages hide it, see what if" : ""));
 }
 
 // "rank 42 too: 3.98 ms in a step, from the first step seen: late launch …; host node10".
-std::string further_straggler(const RankBlame& rank, const StragglerCall& call, const OwnBlame& own,
-                              const Evidence& evidence) {
-  return rank_name(rank.replica, rank.rank) + " too: " + milliseconds(ns_per_step(rank, call)) + in_steps_text(call) +
-         ": " + why(own, call, evidence) + known_host(rank, evidence.context.ranks);
+std::string further_straggler(const Named& told, const StragglerCall& call) {
+  return rank_name(told.replica, told.rank) + " too: " + milliseconds(told.delay_ns) + in_steps_text(call) + ": " +
+         told.why + at_host(told);
 }
 
 /// Why the rank that is last most often is not the one named; empty if it is. all, own: the same ranks.
@@ -251,14 +284,6 @@ ResultTable own_table(const std::vector<OwnRow>& rows) {
   return make_table("own_blame", "blame of each rank that is neither waiting elsewhere nor its place in the pipeline", all, rows);
 }
 
-Cause main_cause(const OwnBlame& own) {
-  std::map<Cause, std::int64_t> sums;
-  for (const auto& [key, steps] : own.parts)
-    for (const auto& [step, ns] : steps) sums[std::get<0>(key)] += ns;
-  const auto most = std::max_element(sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == sums.end() ? Cause::unexplained : most->first;
-}
-
 }  // namespace
 
 std::string since_text(const std::optional<StepId>& onset) {
@@ -275,7 +300,7 @@ std::string why_not(const RankBlame& rank, const StragglerCall& call, std::int64
 
 void add_history(const Tables& tables, Report& out) {
   const std::vector<Slower> slower = slower_than_before(tables.of<Compute>());
-  out.extra_tables.push_back(slower_table(slower));
+  out.show(slower_table(slower));
   const std::string none = "none shares a collective with a rank of its pipeline stage";
   if (slower.empty()) return add_line(out.page, "late", "no rank stands out: " + none);
   add_line(out.page, "late", slower_text(slower.front()));
@@ -308,15 +333,17 @@ std::vector<OwnShare> add_stragglers(const std::vector<RankBlame>& all, const Ta
              "no rank stands out (largest: " + rank_name(rank.replica, rank.rank) + ", " + time(rank.blame_ns) + ", " +
                  percent(largest.share_of_period) + " of its steps" + why_not(rank, largest, residual_ns) + ")");
   const std::size_t told = std::min(calls.size(), most_told);
+  std::vector<Named> stragglers;
   for (std::size_t i = 0; i < told; ++i) {
-    const RankBlame& called = ranks[calls[i].largest];
+    const std::size_t at = calls[i].largest;
+    const Named& one = stragglers.emplace_back(named(all[at], ranks[at], calls[i], *find_rank(own, ranks[at]), evidence));
     if (i == 0)
-      add_straggler_lines(all[calls[i].largest], called, calls[i], *find_rank(own, called), evidence,
-                          first_wait_text(all[calls[i].largest], tables.of<FirstMeeting>()), out.page);
+      add_straggler_lines(one, all[at], ranks[at], calls[i], evidence,
+                          first_wait_text(all[at], tables.of<FirstMeeting>()), out.page);
     else
-      add_line(i <= most_further_stragglers ? out.page : out.details, "",
-               further_straggler(called, calls[i], *find_rank(own, called), evidence));
+      add_line(i <= most_further_stragglers ? out.page : out.details, "", further_straggler(one, calls[i]));
   }
+  out.show(stragglers_table(stragglers, context.groups));
   if (told < calls.size())
     add_line(out.details, "", "and " + counted(calls.size() - told, "rank") + " more in own_blame of the HDF5 file");
   if (!calls.empty())
@@ -336,7 +363,7 @@ std::vector<OwnShare> add_stragglers(const std::vector<RankBlame>& all, const Ta
     rows.push_back({one.replica, one.rank, call != called.end(), used.onset ? used.onset->step : -1, at->blame_ns,
                     static_cast<std::int64_t>(ns_per_step(*at, used)),
                     static_cast<std::int64_t>(blamed_period_ns(*at, used, evidence)), used.persistence,
-                    main_cause(one)});
+                    main_cause(one, all_steps(one))});
     shares.push_back({one.replica, one.rank, call != called.end(), at->blame_ns,
                       ratio(static_cast<double>(at->blame_ns), static_cast<double>(at->periods_ns))});
   }

@@ -99,6 +99,7 @@ ResultTable slow_links_table(const Explanation& explanation, const Groups& group
   const auto row_of = [&groups](const SlowGroup& row) { return std::int64_t{groups.row_of(row.group)}; };
   all.push_back(column("replica", &SlowGroup::replica, "", "replica folder; -1 = none", -1));
   all.push_back(integer_column<SlowGroup>("group", "", "row of /process_groups", -1, row_of));
+  add_group_texts(groups, all);
   all.push_back(column("rank_a", &SlowGroup::rank_a, "", "of messages: lower rank of the pair; -1 = a collective", -1));
   all.push_back(column("rank_b", &SlowGroup::rank_b, "", "of messages: higher rank of the pair; -1 = a collective", -1));
   all.push_back(integer_column<SlowGroup>("since_step", "", "first step of the slowness; -1 = from the first step seen", -1,
@@ -164,7 +165,7 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
   const Explanation explanation = explain(tables.of<CauseSums>(), tables.of<Elsewhere>(), tables.of<Transfer>(),
                                           context.groups, stages, context.clock.residual_ns);
   out.extra_tables.push_back(causes_table(explanation, context.groups));
-  out.extra_tables.push_back(slow_links_table(explanation, context.groups));
+  out.show(slow_links_table(explanation, context.groups));
   std::vector<std::string> statistics;
   add_lag_statistics(tables.of<LagSpread>().front().spread, context, out, statistics);
   Shares shares;

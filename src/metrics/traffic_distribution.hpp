@@ -78,7 +78,7 @@ struct Total {
   auto key() const { return std::tuple(iteration, dimension, op, link_class); }
   void combine(const Total& other) { bytes.combine(other.bytes); }
   static TableInfo table() {
-    return {"/traffic/totals", "summed over ranks and steps, by dimension, operation and link class"};
+    return {"/traffic/totals", "summed over ranks and steps, by dimension, operation and link class", true};
   }
   static std::vector<ColumnSpec<Total>> columns(const Resolver&) {
     std::vector<ColumnSpec<Total>> all = key_columns<Total>();

@@ -115,7 +115,7 @@ struct TrafficWindow {
     std::vector<OfGroup> groups;
     for (const auto& [id, spread] : tables.of<SpreadOf<GroupId>>()) groups.push_back({context.groups.row_of(id), spread});
     std::sort(groups.begin(), groups.end(), [](const OfGroup& a, const OfGroup& b) { return a.row < b.row; });
-    out.extra_tables.push_back(make_table("by_pair", "windows between phases, over all ranks and steps", columns(pair_keys()), pairs));
+    out.show(make_table("by_pair", "windows between phases, over all ranks and steps", columns(pair_keys()), pairs));
     out.extra_tables.push_back(make_table("by_group", "gaps between consecutive kernels of one group, over all ranks and steps", columns(group_keys()), groups));
     if (pairs.empty()) return out.not_applicable("communication of one dimension only");
     std::int64_t all_count = 0, all_positive_count = 0, all_positive_ns = 0;

@@ -289,23 +289,43 @@ struct WhatIf {
     return ranks;
   }
 
-  static void report_cases(const Tables& tables, double replayed_ns, double ideal_ns, std::size_t steps_count,
-                           Report& out) {
+  struct Gain {
+    WhatIfSubject subject = WhatIfSubject::compute;
+    std::int32_t number = -1, replica = -1;
+    Dimension dimension = Dimension::unknown;
+    CollectiveOp op = CollectiveOp::unknown;
+    double per_step_ns = 0, ratio = 0;
+  };
+  static ResultTable gains_table(std::vector<Gain> rows) {
+    std::ranges::stable_sort(rows, std::ranges::greater(), &Gain::per_step_ns);
+    const std::vector<ColumnSpec<Gain>> all{
+        column("subject", &Gain::subject, "", "whose operations are like their peers', of a dimension: hidden; as in cases"),
+        column("number", &Gain::number, "", "of the rank or stage; how many slowest ranks", -1),
+        column("replica", &Gain::replica, "", "replica folder; -1 = none", -1),
+        column("dimension", &Gain::dimension, "", "whose transfers are hidden"), column("op", &Gain::op, "", "of an operation"),
+        column("gain_per_step_ns", &Gain::per_step_ns, "ns", "by how much a step is shorter, mean; < 0: longer"),
+        column("gain_ratio", &Gain::ratio, "ratio", "part of the steps")};
+    return make_table("gains", "what a step gains if only some operations change, the most first", all, rows);
+  }
+
+  static void report_cases(const Tables& tables, double replayed_ns, double ideal_ns, std::size_t steps_count, Report& out) {
     std::map<std::tuple<WhatIfSubject, std::int32_t, std::int32_t, Dimension, CollectiveOp>, std::int64_t> gain_ns;
     for (const Case& row : tables.of<Case>())
       gain_ns[{row.subject, row.replica, row.number, row.dimension, row.op}] += row.replayed_ns - row.fixed_ns;
     report_shares(tables, replayed_ns - ideal_ns, out);
-    const auto per_step = [&](double ns) { return milliseconds(ns / static_cast<double>(steps_count)); };
+    const auto steps = static_cast<double>(steps_count);
+    const auto per_step = [&](double ns) { return milliseconds(ns / steps); };
+    std::vector<Gain> gains;
     std::vector<std::string> lines;
     std::string rank_text, together_text, dimension_text;
     std::int64_t best_rank_ns = 0, best_dimension_ns = 0, together_ns = 0;
     const std::string slow_ranks = slow_ranks_text(tables);
     for (const auto& [which, ns] : gain_ns) {
       const auto& [subject, replica, number, dimension, op] = which;
-      const std::string saved =
-          per_step(static_cast<double>(std::abs(ns))) + " (" +
-          percent(ratio(static_cast<double>(std::abs(ns)), replayed_ns)) + ") of each step" +
-          (ns < 0 ? " lost: where it counts they run faster than their peers" : "");
+      const double all_ns = static_cast<double>(ns), size_ns = std::abs(all_ns);
+      gains.push_back({subject, number, replica, dimension, op, all_ns / steps, ratio(all_ns, replayed_ns)});
+      const std::string saved = per_step(size_ns) + " (" + percent(ratio(size_ns, replayed_ns)) + ") of each step" +
+                                (ns < 0 ? " lost: where it counts they run faster than their peers" : "");
       std::string text = std::string(to_text(subject));
       if (subject == WhatIfSubject::rank) text = rank_name(replica, RankId(number));
       if (subject == WhatIfSubject::stage) text.append(1, ' ').append(std::to_string(number));
@@ -330,6 +350,7 @@ struct WhatIf {
     if (!dimension_text.empty()) line += "; " + dimension_text;
     add_line(out.page, "what if", line);
     add_capped(out.details, lines);
+    out.show(gains_table(std::move(gains)));
   }
 
   static std::string slow_ranks_text(const Tables& tables) {

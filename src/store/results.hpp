@@ -60,7 +60,8 @@ void check_output(const Config& config, const Comm& comm);
 /// (bad_request) when the place cannot be written, (runtime_failure) when writing fails; then no file is left.
 void write_results(const Results& results, const Comm& comm);
 
-/// --output-json: one object per metric (headline, values, units, status), coverage, warnings. Worker 0.
+/// --output-json: one object per metric (headline values with units, status, the tables that are shown), coverage,
+/// warnings. Worker 0.
 std::string results_json(const Results& results);
 
 /// The one page of text: ≤ 60 lines of ≤ 100 columns. Worker 0.

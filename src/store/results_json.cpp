@@ -47,22 +47,58 @@ void add_coverage(JsonText& json, const Results& results) {
   json.close('}');
 }
 
+void add_cell(JsonText& json, const ColumnInfo& column, const Cell& cell) {
+  if (const auto* number = std::get_if<double>(&cell)) return void(json.number(*number));
+  if (const auto* text = std::get_if<std::string>(&cell)) return void(json.text(*text));
+  const std::int64_t value = std::get<std::int64_t>(cell);
+  if (column.type == CellType::boolean) return void(json.boolean(value != 0));
+  if (column.absent_value == value) return void(json.null());
+  json.integer(value);
+}
+
+/// One object for each row, since that is how scripts read it; rows behind the first are only counted.
+void add_table(JsonText& json, const ShownTable& table) {
+  const ResultTable& rows = table.first_rows;
+  json.key(rows.name.starts_with('/') ? std::string_view(rows.name).substr(1) : std::string_view(rows.name)).open('{');
+  json.key("description").text(rows.description);
+  json.key("rows_count").integer(table.rows_count);
+  json.key("units").open('{');
+  for (const ColumnInfo& column : rows.columns) {
+    const std::string_view named = unit_of(column.name), unit = named.empty() ? column.unit : named;
+    if (!unit.empty()) json.key(column.name).text(unit);
+  }
+  json.close('}').key("rows").open('[');
+  for (std::int64_t row = 0; row < rows.rows_count; ++row) {
+    json.open('{');
+    for (const ColumnInfo& column : rows.columns) add_cell(json.key(column.name), column, cell_at(rows, row, column.name));
+    json.close('}');
+  }
+  json.close(']').close('}');
+}
+
 void add_metric(JsonText& json, const MetricResult& metric, std::int64_t ranks_expected) {
   json.key(metric.info.name).open('{');
-  json.key("unit").text(metric.info.unit);
+  const std::vector<Headline>& headlines = metric.report.headlines;
+  json.key("unit").text(headline_unit(metric.report));
   json.key("question").text(metric.info.question);
   json.key("status").text(to_text(metric.report.status));
   json.key("reason").text(metric.report.reason);
   json.key("ranks_covered").integer(metric.report.ranks_covered);
   json.key("ranks_expected").integer(ranks_expected);
   json.key("values").open('{');
-  for (const Headline& headline : metric.report.headlines) {
+  for (const Headline& headline : headlines) {
     json.key(headline.name);
     if (headline.text.empty())
       json.number(headline.value);
     else
       json.text(headline.text);
   }
+  json.close('}').key("units").open('{');
+  for (const Headline& headline : headlines)
+    if (const std::string_view unit = unit_of(headline.name); headline.text.empty() && !unit.empty())
+      json.key(headline.name).text(unit);
+  json.close('}').key("tables").open('{');
+  for (const ShownTable& table : metric.report.shown) add_table(json, table);
   json.close('}').close('}');
 }
 

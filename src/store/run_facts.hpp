@@ -1,7 +1,8 @@
-// Short facts about a run that several outputs state: its configuration as JSON, its mesh, its coverage.
+// Short facts about a run that several outputs state: its configuration as JSON, its mesh, its units, its coverage.
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/results.hpp"
@@ -14,6 +15,11 @@ std::string config_json(const Config& config);
 
 /// "pp=2 dp_shard=4 tp=8": the dimensions above 1; "one rank" if there are none; "" if unknown.
 std::string mesh_text(const Mesh& mesh);
+
+/// "ns" of "step_mean_ns": the unit that the suffix of a name says, "" if none.
+std::string_view unit_of(std::string_view name);
+/// That of a metric's first value.
+std::string headline_unit(const Report& report);
 
 struct RunFacts {
   std::vector<std::int32_t> iterations;  // distinct, ascending; −1 = none

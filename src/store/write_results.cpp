@@ -154,7 +154,7 @@ void write_metric(Output& output, const MetricResult& metric, const Results& res
   file.group(group);
   file.attribute(group, "definition", metric.info.definition);
   file.attribute(group, "needs", metric.info.needs);
-  file.attribute(group, "unit", metric.info.unit);
+  file.attribute(group, "unit", headline_unit(report));
   file.attribute(group, "status", std::string(to_text(report.status)));
   file.attribute(group, "reason", report.reason);
   file.attribute(group, "ranks_covered", report.ranks_covered);

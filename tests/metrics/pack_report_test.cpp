@@ -19,6 +19,16 @@ TEST(PackReport, AllButTheTablesArrives) {
   report.details = {"  rank 3"};
   report.vectors = {{"/timeline/edges_ns", "edges", "ns", {0, 10, 20}}, {"/b", "", "", {}}};
   report.extra_tables.emplace_back().name = "stays";
+  struct R {
+    std::int64_t delay_ns = -1;
+    std::string why;
+  };
+  const std::vector<ColumnSpec<R>> columns{column("delay_ns", &R::delay_ns, "ns", "by how much", -1), column("why", &R::why, "", "")};
+  MetricResult metric;
+  metric.report = report;
+  metric.report.show(make_table("late", "who is late", columns, std::vector<R>(100, R{7, "slow"})));
+  keep_shown(metric);
+  report = metric.report;
   ByteWriter out;
   pack_report(report, out);
   out.text("behind");
@@ -43,6 +53,15 @@ TEST(PackReport, AllButTheTablesArrives) {
   EXPECT_EQ(came.vectors[0].unit, "ns");
   EXPECT_EQ(came.vectors[0].values, (std::vector<std::int64_t>{0, 10, 20}));
   EXPECT_TRUE(came.extra_tables.empty());
+  ASSERT_EQ(came.shown.size(), 1U);
+  const ResultTable& late = came.shown[0].first_rows;
+  EXPECT_EQ(came.shown[0].rows_count, 100);
+  EXPECT_EQ(late.rows_count, most_shown_rows);
+  EXPECT_EQ(late.name + ", " + late.description, "late, who is late");
+  EXPECT_EQ(late.columns[0].unit, "ns");
+  EXPECT_EQ(late.columns[0].absent_value, -1);
+  EXPECT_EQ(cell_at(late, 63, "delay_ns"), Cell(std::int64_t{7}));
+  EXPECT_EQ(cell_at(late, 63, "why"), Cell("slow"));
 }
 
 }  // namespace

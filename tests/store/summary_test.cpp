@@ -152,9 +152,50 @@ TEST(ResultsJson, HoldsCoverageMetricsAndWarnings) {
   results.metrics = {test::sample_metric()};
   const std::string json = results_json(results);
   EXPECT_THAT(json, HasSubstr("\"ranks_covered\": 4, \"ranks_expected\": 5, \"ranks_missing\": [4]"));
-  EXPECT_THAT(json, HasSubstr("\"sample_time\": {\"unit\": \"ms\""));
+  EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 4, \"ranks_in_part\": [], \"text\": \"4 of 5 ranks analysed, missing 4\""));
+  EXPECT_THAT(json, HasSubstr("\"sample_time\": {\"unit\": \"ns\"")) << "the page shows ms, the value is in ns";
+  EXPECT_THAT(json, HasSubstr("\"units\": {\"mean_ns\": \"ns\", \"p99_ns\": \"ns\"}, \"tables\": {}"));
   EXPECT_THAT(json, HasSubstr("\"values\": {\"mean_ns\": 12.5, \"p99_ns\": null, \"worst_rank\": \"rank 3\"}"));
   EXPECT_THAT(json, HasSubstr("{\"code\": \"file_cut\", \"severity\": \"data_loss\", \"count\": 1"));
+}
+
+TEST(ResultsJson, NamesTheRanksThatWereReadInPartWithTheirSteps) {
+  test::Run run = test::sample_run();
+  RankEntry& entry = run.ranks.entries[2];
+  entry.facts.loss = FileLoss::rest;
+  entry.facts.steps.push_back({.number = 10, .devices = {{.device = 0}}, .lost_events = true});
+  const std::string json = results_json(run.results());
+  EXPECT_THAT(json, HasSubstr("\"ranks_covered\": 4, \"ranks_expected\": 5"));
+  EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 3, \"ranks_in_part\": [{\"iteration\": 10, \"replica\": -1, \"rank\": 2, "
+                              "\"every_step_lost\": false, \"lost_steps\": [10]}]"));
+  EXPECT_THAT(json, HasSubstr("1 of them in part: rank 2 (step 10 lost with the damage), missing 4"));
+  Results results = run.results();
+  results.metrics = {test::sample_metric()};
+  EXPECT_THAT(metric_details(results), HasSubstr("4 of 5 ranks; read in part: rank 2 (step 10 lost with the damage)\n"));
+  EXPECT_THAT(summary_page(run.results()),
+              HasSubstr("4 of 5 analysed, 1 of them in part: rank 2 (step 10 lost with the damage), missing 4;"));
+}
+
+TEST(ResultsJson, TablesThatAreShownAreRowsWithTheirUnits) {
+  struct R {
+    std::int64_t step = -1, delay_ns = 0;
+    double ratio = NAN;
+    bool complete = false;
+    std::string why;
+  };
+  const std::vector<ColumnSpec<R>> columns{
+      column("since_step", &R::step, "", "", -1), column("delay_ns", &R::delay_ns, "ns", ""),
+      column("gain_ratio", &R::ratio, "", ""), column("complete", &R::complete, "", ""), column("why", &R::why, "", "")};
+  const test::Run run = test::sample_run();
+  Results results = run.results();
+  results.metrics = {test::sample_metric()};
+  results.metrics[0].report.shown = {
+      {make_table("late", "who is late", columns, std::vector<R>{{8, 5, 0.5, true, "slow"}, {}}), 70}};
+  EXPECT_THAT(results_json(results),
+              HasSubstr("\"tables\": {\"late\": {\"description\": \"who is late\", \"rows_count\": 70, \"units\": "
+                        "{\"delay_ns\": \"ns\", \"gain_ratio\": \"ratio\"}, \"rows\": [{\"since_step\": 8, "
+                        "\"delay_ns\": 5, \"gain_ratio\": 0.5, \"complete\": true, \"why\": \"slow\"}, {\"since_step\": "
+                        "null, \"delay_ns\": 0, \"gain_ratio\": null, \"complete\": false, \"why\": \"\"}]}}"));
 }
 
 }  // namespace
