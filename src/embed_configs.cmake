@@ -5,6 +5,7 @@ set(rows "")
 foreach(file ${files})
   get_filename_component(name ${file} NAME_WE)
   file(READ ${file} text)
+  string(REGEX REPLACE "\n *#[^\n]*" "" text "\n${text}")  # every run reads the rest
   string(APPEND rows "    {\"${name}\", R\"embedded(${text})embedded\"},\n")
 endforeach()
 file(WRITE ${OUTPUT} "// Generated from configs/*.yaml.

@@ -23,7 +23,8 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   Stopwatch stopwatch(timings, progress, &comm);
   Metrics metrics = start_metrics(config.metrics);
   const Classifier classifier = shared_classifier(config, comm);
-  check_hardware_settings(shared_settings("hardware", config, comm));
+  // The built-in ones are good, and read only where a metric asks for them.
+  if (!config.settings_files.empty()) check_hardware_settings(shared_settings("hardware", config, comm));
   check_output(config, comm);
 
   stopwatch.start("discover");

@@ -61,8 +61,12 @@ void TraceUse::take(RankTrace& trace, std::int32_t file, std::span<const Process
     for (const Step& step : trace.steps) local.steps_seen.insert(step.number);
   if (!config.input.steps.empty()) select_steps(trace, config.input.steps);
   assign_dimensions(trace, input.workload.mesh);
-  const bool busy_parts = std::any_of(metrics.begin(), metrics.end(), [](const auto& m) { return m->info().needs_busy_parts; });
-  TraceViews views(trace, any_trace.classifier, lent, busy_parts);
+  BusyNeeds busy;
+  for (const auto& metric : metrics) {
+    busy.parts |= metric->info().needs_busy_parts;
+    busy.lists |= metric->info().needs_busy_lists;
+  }
+  TraceViews views(trace, any_trace.classifier, lent, busy);
   LocalContext context = any_trace;
   context.views = &views;
   // Metrics that read what few of them read come first, and it goes behind them.

@@ -30,7 +30,8 @@ struct BlockingComm {
             .needs = "GPU events with steps; launches for launch-starved",
             .section = PageSection::further,
             .aliases = {},
-            .wants = {}};
+            .wants = {},
+            .needs_busy_lists = true};
   }
 
   struct Row {

@@ -96,9 +96,9 @@ void BusyLists::clear() {
   budget_.reset();
 }
 
-BusyTrace::BusyTrace(const RankTrace& trace, std::span<const Processors> lent, bool parts_too)
+BusyTrace::BusyTrace(const RankTrace& trace, std::span<const Processors> lent, BusyNeeds needs)
     : devices_count(trace.devices.size()), trace_(trace), lent_(lent), device_of_lane_(device_rows(trace)), counts_(devices_count),
-      rows_(trace.steps.size()), parts_too_(parts_too) {
+      rows_(trace.steps.size()), parts_too_(needs.parts) {
   const EventTable& events = trace.events;
   const std::vector<Share> shares = shares_of(events.size(), lent);
   std::vector<std::vector<Counts>> counts(shares.size());
@@ -131,7 +131,7 @@ BusyTrace::BusyTrace(const RankTrace& trace, std::span<const Processors> lent, b
   std::size_t passed = 0;
   for (const Rows& of_step : rows_) passed += of_step.end - of_step.first;
   interleaved_ = passed > 4 * trace.events.size();
-  keeps_steps_ = interleaved_ || trace.events.size() <= few_events;
+  keeps_steps_ = interleaved_ || (needs.lists && trace.events.size() <= few_events);
 }
 
 const std::vector<BusyLists>& BusyTrace::whole() const {

@@ -51,16 +51,20 @@ struct BusyParts {
   std::vector<BusyPart<Dimension>> by_dimension;
 };
 
+/// What will be asked for beside the sums. All else can be asked for too, and costs more.
+struct BusyNeeds {
+  bool parts = false;  // made with the sums
+  bool lists = false;  // step(): of few events, whose lists are small beside all else, those of all steps stay
+};
+
 /// The lists of the whole file, and those of one step at a time: no event stands in two lists for longer than needed.
-/// Of few events, whose lists are small beside all else, those of all steps are made once and stay.
 class BusyTrace {
  public:
   std::size_t devices_count = 0;
 
   /// The trace must outlive it unchanged. One pass over the events.
-  /// lent: the sums of several steps are made at once there. parts_too: parts() is made with the sums, which costs less
-  /// than both apart.
-  explicit BusyTrace(const RankTrace& trace, std::span<const Processors> lent = {}, bool parts_too = false);
+  /// lent: the sums of several steps are made at once there.
+  explicit BusyTrace(const RankTrace& trace, std::span<const Processors> lent = {}, BusyNeeds needs = {});
   /// [device row], events outside every step included. Made when first asked for: 16 bytes an event at most.
   const std::vector<BusyLists>& whole() const;
   std::vector<BusyLists> take_whole() {

@@ -27,7 +27,8 @@ struct Fsdp {
             .section = PageSection::further,
             .aliases = {},
             .wants = {.annotations = true, .cpu_ops = true},
-            .purpose = Purpose::training};
+            .purpose = Purpose::training,
+            .needs_busy_lists = true};
   }
   using Row = FsdpRow;
   using Tables = RowTables<FsdpRow, FsdpByOp, FsdpByModule>;

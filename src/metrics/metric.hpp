@@ -66,6 +66,7 @@ struct MetricInfo {
   bool needs_snapshots = false;      // set for snapshot(); without such a metric they are not read
   bool needs_chains = false;         // set for graph()
   bool needs_busy_parts = false;     // local() asks for BusyTrace::parts()
+  bool needs_busy_lists = false;     // local() asks for BusyTrace::step()
   bool needs_work_windows = false;   // Step::work_start_ns and what belongs to it
 };
 

@@ -13,11 +13,11 @@ namespace ccl {
 class TraceViews {
  public:
   /// The trace must not move or change while anything of it is used.
-  /// busy_parts: some metric asks for those.
-  TraceViews(const RankTrace& trace, const Classifier& classifier, std::span<const Processors> lent = {}, bool busy_parts = false)
-      : trace_(trace), classifier_(classifier), lent_(lent), busy_parts_(busy_parts) {}
+  /// busy: what some metric asks for.
+  TraceViews(const RankTrace& trace, const Classifier& classifier, std::span<const Processors> lent = {}, BusyNeeds busy = {})
+      : trace_(trace), classifier_(classifier), lent_(lent), busy_needs_(busy) {}
 
-  const BusyTrace& busy() { return made(busy_, [&] { return BusyTrace(trace_, lent_, busy_parts_); }); }
+  const BusyTrace& busy() { return made(busy_, [&] { return BusyTrace(trace_, lent_, busy_needs_); }); }
   /// The lists of the whole file, for who outlives the trace; busy() and what else it made are gone.
   std::vector<BusyLists> take_whole_busy() {
     busy();
@@ -51,7 +51,7 @@ class TraceViews {
   const RankTrace& trace_;
   const Classifier& classifier_;
   std::span<const Processors> lent_;
-  bool busy_parts_;
+  BusyNeeds busy_needs_;
   std::optional<BusyTrace> busy_;
   std::optional<LaunchContext> launches_;
   std::optional<SliceRules> rules_;

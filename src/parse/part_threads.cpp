@@ -1,6 +1,5 @@
 #include "parse/part_threads.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -8,12 +7,6 @@
 #include <optional>
 
 namespace ccl {
-
-namespace {
-
-constexpr std::int64_t most_window_bytes = std::int64_t{1} << 20;  // each thread has a window
-
-}  // namespace
 
 class PartThreads::Reader final : public PartGiver, public Progress {
  public:
@@ -100,7 +93,6 @@ PartThreads::PartThreads(const ReadOptions& options, PartTaker& elsewhere, Progr
   for (std::size_t i = 0; i < options.lent.processors.size(); ++i) {
     ReadOptions of_part = options;
     of_part.part.number = options.lent.parts[i];
-    of_part.window_bytes = std::min(options.window_bytes, most_window_bytes);
     readers_[static_cast<std::size_t>(of_part.part.number)].reset(
         new Reader(of_part, progress, options.lent.processors[i], read_parts));
   }

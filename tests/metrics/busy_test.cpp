@@ -62,7 +62,7 @@ TEST(BusyTrace, ListsAreThoseOfTheEventsInAnyOrderOfAsking) {
   for (const std::int64_t late_ns : {1, 50, 900}) {  // 900: the rows of every step reach over the whole file
     for (int trial = 0; trial < 20; ++trial) {
       const RankTrace trace = some_trace(random, late_ns);
-      const BusyTrace busy(trace);
+      const BusyTrace busy(trace, {}, {.lists = trial % 2 == 0});
       ASSERT_EQ(busy.devices_count, 2U);
       for (std::size_t d = 0; d < 2; ++d) {
         expect_equal(busy.whole()[d], of_events(trace, -1, trace.devices[d]));
@@ -89,7 +89,11 @@ void expect_sums(const RankTrace& trace, const BusyTrace& busy) {
 TEST(BusyTrace, SumsAreThoseOfTheListsOfEachStep) {
   std::mt19937 random(4);
   const RankTrace trace = some_trace(random, 50);
-  expect_sums(trace, BusyTrace(trace));
+  const std::vector<Processors> lent(2, own_processors());
+  for (const bool lists : {false, true}) {
+    expect_sums(trace, BusyTrace(trace, {}, {.lists = lists}));
+    expect_sums(trace, BusyTrace(trace, lent, {.lists = lists}));
+  }
 }
 
 TEST(BusyTrace, SumsOfManyEventsAreMadeSideBySide) {
@@ -120,7 +124,8 @@ TEST(BusyTrace, PartsOfOneKindAreTheWholeCommunication) {
   const std::vector<Processors> lent(2, own_processors());
   for (const int events_count : {400, (1 << 19) + 1}) {
     const RankTrace trace = some_trace(random, 50, events_count);
-    const BusyTrace asked_before(trace, lent, true), asked_behind(trace), alone(trace, {}, true);
+    const BusyTrace asked_before(trace, lent, {.parts = true}), alone(trace, {}, {.parts = true});
+    const BusyTrace asked_behind(trace, {}, {.lists = true});
     expect_sums(trace, asked_behind);
     for (const BusyTrace* busy : {&asked_before, &asked_behind, &alone}) {
       expect_parts(trace, busy->parts().by_op, CollectiveOp::all_reduce);
@@ -163,7 +168,8 @@ TEST(BusyTrace, PartsOfEachOperationAreThoseOfItsList) {
   for (const std::int64_t late_ns : {1, 50, 900})
     for (int trial = 0; trial < 20; ++trial) {
       const RankTrace trace = some_trace(random, late_ns, 200, ops);
-      for (const BusyTrace& busy : {BusyTrace(trace, lent, true), BusyTrace(trace)}) {
+      for (const BusyNeeds needs : {BusyNeeds{true, false}, BusyNeeds{true, true}, BusyNeeds{}}) {
+        const BusyTrace busy(trace, lent, needs);
         std::int64_t in_steps = 0, in_file = 0;
         for (const auto& part : busy.parts().by_op) {
           expect_part_of(trace, static_cast<std::int32_t>(part.step_row), part);
@@ -182,7 +188,7 @@ TEST(BusyTrace, PartsOfEachOperationAreThoseOfItsList) {
 
 TEST(BusyTrace, AStepOfAllEventsIsTheWholeFile) {
   const RankTrace trace = TraceBuilder().kernel("a", 10, 5).kernel("b", 20, 5).build();
-  const BusyTrace busy(trace), summed(trace, {}, true);
+  const BusyTrace busy(trace), summed(trace, {}, {.parts = true});
   EXPECT_EQ(summed.sums(0, 0).budget.compute_ns, 10);
   EXPECT_EQ(&busy.step(0, 0), &busy.whole()[0]);
   EXPECT_EQ(busy.step(0, 0).window, (Interval{10, 25}));

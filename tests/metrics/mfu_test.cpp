@@ -92,6 +92,12 @@ TEST(Hardware, GpusAreRecognisedBySubstring) {
   EXPECT_EQ(gpu_called(""), "");
 }
 
+// A run without settings files does not look.
+TEST(Hardware, TheBuiltInTableIsGoodAndABadOneIsRefused) {
+  EXPECT_NO_THROW(check_hardware_settings(merged_settings("hardware", Config())));
+  EXPECT_THROW(check_hardware_settings("gpus: {A100: {bf16_flops_per_s: fast}}"), FatalError);
+}
+
 TEST(Hardware, TableWinsOverTheCardAndTheCommandLineOverBoth) {
   Workload card;
   card.scale_up_bytes_per_s = {250e9, "card"};
