@@ -6,10 +6,19 @@
 namespace ccl {
 namespace {
 
+/// null where it is −1: none, or unknown.
+void add_number(JsonText& json, std::string_view key, std::int64_t value) {
+  json.key(key);
+  if (value < 0)
+    json.null();
+  else
+    json.integer(value);
+}
+
 void add_partly_read(JsonText& json, const PartlyRead& part) {
   json.open('{');
-  json.key("iteration").integer(part.entry->iteration);
-  json.key("replica").integer(part.entry->replica);
+  add_number(json, "iteration", part.entry->iteration);
+  add_number(json, "replica", part.entry->replica);
   json.key("rank").integer(part.entry->rank.value);
   json.key("every_step_lost").boolean(part.every_step);
   json.key("lost_steps").open('[');
@@ -32,11 +41,7 @@ void add_coverage(JsonText& json, const Results& results) {
   for (const PartlyRead& part : partly_read(results.ranks)) add_partly_read(json, part);
   json.close(']');
   json.key("text").text(coverage_text(results.ranks, "ranks analysed"));
-  json.key("world_size");
-  if (results.ranks.world_size < 0)
-    json.null();
-  else
-    json.integer(results.ranks.world_size);
+  add_number(json, "world_size", results.ranks.world_size);
   json.key("hosts_count").integer(static_cast<std::int64_t>(results.ranks.hosts.size()));
   json.key("gpus_count").integer(facts.gpus_count);
   json.key("iterations").open('[');

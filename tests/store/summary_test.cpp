@@ -166,7 +166,7 @@ TEST(ResultsJson, NamesTheRanksThatWereReadInPartWithTheirSteps) {
   entry.facts.steps.push_back({.number = 10, .devices = {{.device = 0}}, .lost_events = true});
   const std::string json = results_json(run.results());
   EXPECT_THAT(json, HasSubstr("\"ranks_covered\": 4, \"ranks_expected\": 5"));
-  EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 3, \"ranks_in_part\": [{\"iteration\": 10, \"replica\": -1, \"rank\": 2, "
+  EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 3, \"ranks_in_part\": [{\"iteration\": 10, \"replica\": null, \"rank\": 2, "
                               "\"every_step_lost\": false, \"lost_steps\": [10]}]"));
   EXPECT_THAT(json, HasSubstr("1 of them in part: rank 2 (step 10 lost with the damage), missing 4"));
   Results results = run.results();
