@@ -79,6 +79,22 @@ TEST(LostSteps, WithGraphsACutCostsTheStepOfTheLastEvent) {
   EXPECT_THAT(find_lost_steps(trace), ElementsAre(false, false, true));
 }
 
+TEST(LostSteps, StretchesOfTimeAreJudgedByTheSameEndOfACutFileAsSteps) {
+  RankTrace trace = damaged(three_steps(), FileLoss::rest);
+  trace.launches_until_ns = 160;
+  EXPECT_FALSE(may_have_lost_events(trace, {140, 160}));
+  EXPECT_TRUE(may_have_lost_events(trace, {150, 170}));
+  trace.launches_graphs = true;
+  EXPECT_TRUE(may_have_lost_events(trace, {150, 170})) << "whichever is earlier: the last launch, or that of the last event";
+  EXPECT_THAT(find_lost_steps(trace), ElementsAre(false, true, true));
+  trace.launches_until_ns = absent_ns;
+  EXPECT_FALSE(may_have_lost_events(trace, {200, 255}));
+  EXPECT_TRUE(may_have_lost_events(trace, {200, 256}));
+  trace = damaged(three_steps().kernel("lone", 400, 5, not_launched), FileLoss::rest);
+  trace.launches_graphs = true;
+  EXPECT_TRUE(may_have_lost_events(trace, {256, 300})) << "an event without a launch tells of no launch";
+}
+
 TEST(LostSteps, WithoutLaunchesACutCostsTheLastStepAndAPieceAnyStep) {
   RankTrace trace = TraceBuilder().step(4, 0, 100).step(5, 100, 200)
                         .kernel("a", 10, 10, not_launched).kernel("b", 150, 10, not_launched)
