@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "exchange/graph_order.hpp"
 #include "exchange/measured_graph.hpp"
 #include "exchange/settle_records.hpp"
+#include "lending.hpp"
 #include "parse/execution_trace.hpp"
 #include "parse/memory_snapshot.hpp"
 #include "parse/nsys_survey.hpp"
@@ -323,10 +325,13 @@ std::int64_t close_graphs(LocalResults& local, const Matched& matched, const Clo
   for (std::size_t round = 0; round < gather.rounds_count(); ++round) {
     auto [key, ops] = gather.step_of(round);
     together(comm, [&, &step = key, &of_step = ops] {
+      const LendingToBusy lending(gather.owners(round), comm);
       if (of_step.ops.empty()) return;
-      const MeasuredGraph graph(link_graph(std::move(of_step), step));
+      const MeasuredGraph graph(link_graph(std::move(of_step), step), lending.processors());
       report_cuts(graph, context.ranks, problems);
-      for (const auto& metric : metrics) metric->graph(graph, context);
+      std::vector<std::function<void()>> tasks;
+      for (const auto& metric : metrics) tasks.emplace_back([&graph, &context, of = metric.get()] { of->graph(graph, context); });
+      side_by_side(lending.processors(), tasks);
     });
   }
   return gather.bytes_sent();

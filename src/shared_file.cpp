@@ -1,46 +1,31 @@
 #include "shared_file.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ccl {
 namespace {
 
-bool lends = true;
-
-// The owner's answer to who offers its processors.
-Bytes not_usable() { return {}; }
-Bytes done() { return Bytes(1); }
+/// Who may lend for the file: those on the owner's node that read a part of it.
+std::vector<int> lenders_of(const TraceFile& file, const FilePart& part, const Comm& comm) {
+  std::vector<int> lenders;
+  if (part.count < 2 || file.format != TraceFormat::kineto || !comm.on_my_node(file.owner)) return lenders;
+  for (const int reader : file.readers)
+    if (reader != file.owner && comm.on_my_node(reader)) lenders.push_back(reader);
+  return lenders;
+}
 
 }  // namespace
 
-void lend_processors_for_test(bool lend) { lends = lend; }
-
-SharedFile::SharedFile(const TraceFile& file, FilePart part, const Comm& comm) : file_(file), part_(part), comm_(comm) {
-  to_agree_ = part.count > 1 && file.format == TraceFormat::nsys_sqlite;
-  if (!lends || part.count < 2 || file.format != TraceFormat::kineto) return;
-  if (part.number > 0) {
-    if (!comm.on_my_node(file.owner)) return;
-    comm.send(file.owner, own_processors());
-    has_lent_ = comm.receive_asleep(file.owner) == done();
-    return;
-  }
-  std::vector<int> without_thread;
-  std::vector<Processors> sets{own_processors()};  // one for each thread: one without a processor of its own only takes memory
-  for (int number = 1; number < part.count; ++number) {
-    if (!comm.on_my_node(reader(number))) continue;
-    sets.push_back(comm.receive(reader(number)));
-    if (!can_run_on(sets.back())) {
-      comm.send(reader(number), not_usable());
-      sets.pop_back();
-    } else if (const std::size_t count = processors_count(sets); count == 0 || count >= sets.size()) {
-      lent_.parts.push_back(number);
-    } else {
-      without_thread.push_back(number);
-      sets.pop_back();
-    }
-  }
-  lent_.processors.assign(sets.begin() + 1, sets.end());
-  lent_.parts.insert(lent_.parts.end(), without_thread.begin(), without_thread.end());
+SharedFile::SharedFile(const TraceFile& file, FilePart part, const Comm& comm)
+    : file_(file),
+      part_(part),
+      comm_(comm),
+      to_agree_(part.count > 1 && file.format == TraceFormat::nsys_sqlite),
+      lending_(file.owner, lenders_of(file, part, comm), comm) {
+  for (const int lender : lending_.lenders())
+    lent_.parts.push_back(static_cast<int>(std::find(file.readers.begin(), file.readers.end(), lender) - file.readers.begin()));
+  lent_.processors.assign(lending_.processors().begin(), lending_.processors().end());
 }
 
 bool SharedFile::any(bool mine) {
@@ -58,7 +43,6 @@ bool SharedFile::any(bool mine) {
 SharedFile::~SharedFile() {
   try {
     any(false);
-    for (const int number : lent_.parts) comm_.send(reader(number), done());
   } catch (const FatalError&) {
     // The connection is gone, and with it who sleeps.
   }

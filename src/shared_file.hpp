@@ -3,6 +3,7 @@
 // send them. Of an SQLite export they agree on whether it is damaged.
 #pragma once
 #include "comm/comm.hpp"
+#include "lending.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
@@ -16,7 +17,7 @@ class SharedFile final : public PartExchange {
   ~SharedFile() override;
 
   /// Nothing is left to do here with this part.
-  bool has_lent() const { return has_lent_; }
+  bool has_lent() const { return lending_.has_lent(); }
   /// What the owner was lent.
   const Lent& lent() const { return lent_; }
 
@@ -30,12 +31,9 @@ class SharedFile final : public PartExchange {
   const TraceFile& file_;
   const FilePart part_;
   const Comm& comm_;
-  bool has_lent_ = false;
   bool to_agree_ = false;
+  Lending lending_;
   Lent lent_;
 };
-
-/// Off: every part is read by its worker and sent, as between nodes. All workers must use the same value.
-void lend_processors_for_test(bool lend);
 
 }  // namespace ccl

@@ -108,6 +108,9 @@ class GraphGather {
   GraphGather(std::vector<RankChain> chains, const std::vector<CollectiveRecord>& records, const Matched& matched,
               const Ranks& ranks, const Groups& groups, const Comm& comm);
   std::size_t rounds_count() const;
+  /// Who owns a step in this round, in the order of the steps. Fewer than the workers: spread evenly over them, and so over
+  /// their nodes.
+  std::vector<int> owners(std::size_t round) const;
   /// Collective: this worker's step of a round and its operations; none if there are fewer steps than workers.
   std::pair<StepKey, StepOps> step_of(std::size_t round);
   std::int64_t bytes_sent() const { return bytes_sent_; }

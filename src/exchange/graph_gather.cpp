@@ -75,6 +75,13 @@ std::size_t GraphGather::rounds_count() const {
   return (steps_.size() + workers - 1) / workers;
 }
 
+std::vector<int> GraphGather::owners(std::size_t round) const {
+  const auto workers = static_cast<std::size_t>(comm_.num_workers());
+  std::vector<int> owners(std::min(workers, steps_.size() - round * workers));
+  for (std::size_t i = 0; i < owners.size(); ++i) owners[i] = static_cast<int>(i * workers / owners.size());
+  return owners;
+}
+
 GraphCommunication GraphGather::of_record(std::size_t at) const {
   const CollectiveRecord& record = records_[at];
   const Group* group = groups_.find(record.group);
@@ -146,22 +153,26 @@ void GraphGather::pack(std::span<const StepPart> parts, ByteWriter& out) const {
 }
 
 std::pair<StepKey, StepOps> GraphGather::step_of(std::size_t round) {
-  const auto workers = static_cast<std::size_t>(comm_.num_workers()), own = static_cast<std::size_t>(comm_.worker());
-  const std::size_t first = round * workers, last = std::min(first + workers, steps_.size());
+  const auto workers = static_cast<std::size_t>(comm_.num_workers());
+  const std::size_t first = round * workers;
+  const std::vector<int> owner_of = owners(round);
+  StepKey key;
   std::span<const StepPart> mine;
   std::vector<Bytes> out(workers);  // of others
-  for (std::size_t place = first; place < last; ++place) {
-    const auto [from, to] = std::equal_range(parts_.begin(), parts_.end(), StepPart{static_cast<std::uint32_t>(place)},
+  for (std::size_t i = 0; i < owner_of.size(); ++i) {
+    const auto [from, to] = std::equal_range(parts_.begin(), parts_.end(), StepPart{static_cast<std::uint32_t>(first + i)},
                                              [](const StepPart& a, const StepPart& b) { return a.step < b.step; });
     const std::span<const StepPart> parts(from, to);
-    if (place - first == own) {
+    if (owner_of[i] == comm_.worker()) {
+      key = steps_[first + i];
       mine = parts;
       continue;
     }
     ByteWriter parcel;
     pack(parts, parcel);
-    out[place - first] = parcel.take();
-    bytes_sent_ += static_cast<std::int64_t>(out[place - first].size());
+    Bytes& to_owner = out[static_cast<std::size_t>(owner_of[i])];
+    to_owner = parcel.take();
+    bytes_sent_ += static_cast<std::int64_t>(to_owner.size());
   }
   const std::vector<Bytes> came = workers == 1 ? std::vector<Bytes>() : comm_.exchange(std::move(out));
   std::size_t count = events_count(mine);
@@ -187,7 +198,7 @@ std::pair<StepKey, StepOps> GraphGather::step_of(std::size_t round) {
       next->to_next();
     }
   }
-  return {first + own < last ? steps_[first + own] : StepKey{}, std::move(step)};
+  return {key, std::move(step)};
 }
 
 }  // namespace ccl

@@ -1,6 +1,7 @@
 #include "exchange/graph_short.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 
@@ -67,13 +68,23 @@ ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal) {
   return out;
 }
 
-CaseReplays::CaseReplays(const ShortGraph& graph)
+CaseReplays::CaseReplays(const ShortGraph& graph, std::span<const Processors> lent)
     : graph_(graph),
-      bits_(graph.ops.size()),
+      lent_(lent),
       place_(graph.ops.size()),
       pred_place_(graph.preds.size()),
-      end_ns_(deal_places()),
-      last_ns_(graph.first_member.size() - 1) {}
+      places_count_(deal_places()) {}
+
+CaseReplays::Pass& CaseReplays::room_for(ShortChange change) {
+  const bool goes_on = waiting_ > 0 && passes_[waiting_ - 1].change == change && passes_[waiting_ - 1].cases_count < cases_at_once;
+  if (goes_on) return passes_[waiting_ - 1];
+  if (waiting_ == lent_.size() + 1) run();
+  if (waiting_ == passes_.size())
+    passes_.push_back({std::vector<CaseBits>(graph_.ops.size()), std::vector<Lanes>(places_count_),
+                       std::vector<LastStart>(graph_.first_member.size() - 1), change, 0, {}});
+  passes_[waiting_].change = change;
+  return passes_[waiting_++];
+}
 
 std::size_t CaseReplays::deal_places() {
   std::vector<std::uint32_t> waiting(graph_.ops.size(), 0), missing(graph_.first_member.size() - 1), free;
@@ -101,9 +112,9 @@ std::size_t CaseReplays::deal_places() {
   return places_count;
 }
 
-CCL_INLINE inline CaseReplays::Lanes CaseReplays::pass() {
+CCL_INLINE inline CaseReplays::Lanes CaseReplays::replay(Pass& pass) const {
   constexpr Lanes none{};
-  std::ranges::fill(last_ns_, LastStart{});
+  std::ranges::fill(pass.last_ns, LastStart{});
   Lanes length_ns = none;
   const auto mix = [](std::uint8_t bits, std::int64_t measured, std::int64_t changed, std::int64_t ideal) CCL_INLINE {
     Lanes out;
@@ -122,23 +133,23 @@ CCL_INLINE inline CaseReplays::Lanes CaseReplays::pass() {
   };
   const auto run_of = [&](std::size_t i) CCL_INLINE {
     const ShortTimes& times = graph_.times[i];
-    return mix(bits_[i].run, times.measured_run_ns, change_ == ShortChange::ideal ? times.ideal_run_ns : times.hidden_run_ns,
+    return mix(pass.bits[i].run, times.measured_run_ns, pass.change == ShortChange::ideal ? times.ideal_run_ns : times.hidden_run_ns,
                times.ideal_run_ns);
   };
   for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
     const ShortTimes& times = graph_.times[i];
     const std::span preds = std::span(pred_place_).subspan(graph_.first_pred[i], graph_.first_pred[i + 1] - graph_.first_pred[i]);
-    Lanes& at_ns = end_ns_[place_[i]];
-    at_ns = preds.empty() ? none : end_ns_[preds[0]];
-    for (std::size_t p = 1; p < preds.size(); ++p) later(at_ns, end_ns_[preds[p]]);
-    plus(at_ns, mix(bits_[i].gap, times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns));
+    Lanes& at_ns = pass.end_ns[place_[i]];
+    at_ns = preds.empty() ? none : pass.end_ns[preds[0]];
+    for (std::size_t p = 1; p < preds.size(); ++p) later(at_ns, pass.end_ns[preds[p]]);
+    plus(at_ns, mix(pass.bits[i].gap, times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns));
     const std::int32_t of_match = graph_.ops[i].match;
     if (of_match < 0) {
       plus(at_ns, run_of(i));
       later(length_ns, at_ns);
       continue;
     }
-    LastStart& match = last_ns_[static_cast<std::size_t>(of_match)];
+    LastStart& match = pass.last_ns[static_cast<std::size_t>(of_match)];
     if (match.started == 0) match.last_ns = at_ns;
     else later(match.last_ns, at_ns);
     const auto members = graph_.members_of(static_cast<std::size_t>(of_match));
@@ -146,25 +157,34 @@ CCL_INLINE inline CaseReplays::Lanes CaseReplays::pass() {
     for (const std::uint32_t member : members) {
       Lanes end_ns = match.last_ns;
       plus(end_ns, run_of(member));
-      later(end_ns_[place_[member]], end_ns);
-      later(length_ns, end_ns_[place_[member]]);
+      later(pass.end_ns[place_[member]], end_ns);
+      later(length_ns, pass.end_ns[place_[member]]);
     }
   }
   return length_ns;
 }
 
 #if defined(CCL_CASES_X86)
-__attribute__((target("avx512f,avx512vl"))) CaseReplays::Lanes CaseReplays::pass_avx512() { return pass(); }
+__attribute__((target("avx512f,avx512vl"))) CaseReplays::Lanes CaseReplays::replay_avx512(Pass& pass) const { return replay(pass); }
 #endif
 
 void CaseReplays::run() {
+  std::vector<std::function<void()>> tasks;
+  for (Pass& pass : std::span(passes_).first(waiting_))
+    tasks.emplace_back([this, &pass] {
 #if defined(CCL_CASES_X86)
-  const Lanes length_ns = __builtin_cpu_supports("avx512vl") ? pass_avx512() : pass();
+      pass.length_ns = __builtin_cpu_supports("avx512vl") ? replay_avx512(pass) : replay(pass);
 #else
-  const Lanes length_ns = pass();
+      pass.length_ns = replay(pass);
 #endif
-  for (std::size_t c = 0; c < waiting_; ++c) lengths_.push_back({length_ns[c], length_ns[cases_at_once + c]});
-  std::ranges::fill(bits_, CaseBits{});
+    });
+  side_by_side(lent_, tasks);
+  for (Pass& pass : std::span(passes_).first(waiting_)) {
+    for (std::size_t c = 0; c < pass.cases_count; ++c)
+      lengths_.push_back({pass.length_ns[c], pass.length_ns[cases_at_once + c]});
+    std::ranges::fill(pass.bits, CaseBits{});
+    pass.cases_count = 0;
+  }
   waiting_ = 0;
 }
 

@@ -58,18 +58,19 @@ struct CaseLengths {
 /// the last that waits for it has begun, so that those of a large step stay in the cache.
 class CaseReplays {
  public:
-  explicit CaseReplays(const ShortGraph& graph);
+  /// lent: passes run there side by side; memory: for each 2 bytes an operation, 64 an end that is kept, 72 a match.
+  explicit CaseReplays(const ShortGraph& graph, std::span<const Processors> lent = {});
   /// wanted(op, run): whether its time (run) or its gap is changed. Returns the number of the case.
   template <class Wanted>
   std::size_t add(ShortChange change, Wanted wanted) {
-    if (waiting_ == cases_at_once || (waiting_ > 0 && change != change_)) run();
-    change_ = change;
-    for (std::size_t i = 0; i < bits_.size(); ++i) {
+    Pass& into = room_for(change);
+    for (std::size_t i = 0; i < into.bits.size(); ++i) {
       const ShortOp& op = graph_.ops[i];
-      bits_[i].run = static_cast<std::uint8_t>(bits_[i].run | (wanted(op, true) ? 1U : 0U) << waiting_);
-      bits_[i].gap = static_cast<std::uint8_t>(bits_[i].gap | (wanted(op, false) ? 1U : 0U) << waiting_);
+      into.bits[i].run = static_cast<std::uint8_t>(into.bits[i].run | (wanted(op, true) ? 1U : 0U) << into.cases_count);
+      into.bits[i].gap = static_cast<std::uint8_t>(into.bits[i].gap | (wanted(op, false) ? 1U : 0U) << into.cases_count);
     }
-    return lengths_.size() + waiting_++;
+    ++into.cases_count;
+    return asked_++;
   }
   /// By number of the case.
   const CaseLengths& of(std::size_t number) {
@@ -83,20 +84,31 @@ class CaseReplays {
     Lanes last_ns;
     std::uint32_t started = 0;
   };
+  /// Cases that are replayed at once.
+  struct Pass {
+    std::vector<CaseBits> bits;  // by operation
+    std::vector<Lanes> end_ns;   // by place; of a match that is not complete: its start
+    std::vector<LastStart> last_ns;  // by match
+    ShortChange change = ShortChange::ideal;
+    std::size_t cases_count = 0;
+    Lanes length_ns{};
+  };
+  /// The pass that the next case goes into.
+  Pass& room_for(ShortChange change);
+  /// All passes that wait.
   void run();
-  /// The lengths of the cases that wait. Also compiled for processors that take eight sums or maxima at a time.
-  Lanes pass();
-  Lanes pass_avx512();
+  /// The lengths of its cases. Also compiled for processors that take eight sums or maxima at a time.
+  Lanes replay(Pass& pass) const;
+  Lanes replay_avx512(Pass& pass) const;
   /// Where ends are kept: takes a place for each operation and gives it back. Returns how many places there are.
   std::size_t deal_places();
 
   const ShortGraph& graph_;
-  std::vector<CaseBits> bits_;    // by operation, of the cases that wait
+  std::span<const Processors> lent_;
   std::vector<std::uint32_t> place_, pred_place_;  // by operation, and for each of ShortGraph::preds
-  std::vector<Lanes> end_ns_;     // by place; of a match that is not complete: its start
-  std::vector<LastStart> last_ns_;  // by match
-  ShortChange change_ = ShortChange::ideal;
-  std::size_t waiting_ = 0;
+  std::size_t places_count_ = 0;
+  std::vector<Pass> passes_;      // the first waiting_ of them wait; the memory of the others is used again
+  std::size_t waiting_ = 0, asked_ = 0;
   std::vector<CaseLengths> lengths_;
 };
 

@@ -200,7 +200,7 @@ struct WhatIf {
     row.compute_ns = compute.all_ns, row.one_rank_ns = compute.one_rank_ns;
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
     const ShortGraph step = short_step(whole, peers_of(whole, stage_of_row, host_of_row), form);
-    CaseReplays replays(step);
+    CaseReplays replays(step, whole.lent);
     std::vector<std::pair<Case, std::size_t>> cases;  // with their number in the replays
     Case asked;
     asked.step = whole.step;

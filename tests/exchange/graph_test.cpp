@@ -231,23 +231,27 @@ TEST(ShortGraph, ReplaysAsTheWholeGraph) {
     const auto run = [&](std::size_t i) { return graph.ops[i].rank_row == rank; };
     return replay(graph, changed_times(from, to, run, [&](std::size_t i) { return with_gaps && run(i); })).length_ns;
   };
-  CaseReplays replays(less);
-  // More than go in one pass, and both kinds of change in turn.
-  std::vector<std::size_t> both, runs, hides;
-  const std::vector<std::int32_t> ranks{-1, 0, 1, 2};  // -1 and 2: nobody's times change
-  for (const std::int32_t rank : ranks) {
-    both.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool) { return op.rank_row == rank; }));
-    runs.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
-    if (rank == 1) hides.push_back(replays.add(ShortChange::hidden, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
+  const std::vector<Processors> lent(2, own_processors());
+  for (const std::size_t lent_count : {0U, 1U, 2U}) {
+    SCOPED_TRACE(lent_count);
+    CaseReplays replays(less, std::span(lent).first(lent_count));
+    // More than go in one pass, and both kinds of change in turn.
+    std::vector<std::size_t> both, runs, hides;
+    const std::vector<std::int32_t> ranks{-1, 0, 1, 2};  // -1 and 2: nobody's times change
+    for (const std::int32_t rank : ranks) {
+      both.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool) { return op.rank_row == rank; }));
+      runs.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
+      if (rank == 1) hides.push_back(replays.add(ShortChange::hidden, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
+    }
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      EXPECT_EQ(replays.of(both[r]).fixed_ns, length_ns(graph.measured, ideal, ranks[r], true)) << ranks[r];
+      EXPECT_EQ(replays.of(both[r]).only_ns, length_ns(ideal, graph.measured, ranks[r], true)) << ranks[r];
+      EXPECT_EQ(replays.of(runs[r]).fixed_ns, length_ns(graph.measured, ideal, ranks[r], false)) << ranks[r];
+      EXPECT_EQ(replays.of(runs[r]).only_ns, length_ns(ideal, graph.measured, ranks[r], false)) << ranks[r];
+    }
+    EXPECT_EQ(replays.of(hides[0]).fixed_ns, length_ns(graph.measured, hidden, 1, false));
+    EXPECT_EQ(replays.of(hides[0]).only_ns, length_ns(ideal, graph.measured, 1, false));
   }
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    EXPECT_EQ(replays.of(both[r]).fixed_ns, length_ns(graph.measured, ideal, ranks[r], true)) << ranks[r];
-    EXPECT_EQ(replays.of(both[r]).only_ns, length_ns(ideal, graph.measured, ranks[r], true)) << ranks[r];
-    EXPECT_EQ(replays.of(runs[r]).fixed_ns, length_ns(graph.measured, ideal, ranks[r], false)) << ranks[r];
-    EXPECT_EQ(replays.of(runs[r]).only_ns, length_ns(ideal, graph.measured, ranks[r], false)) << ranks[r];
-  }
-  EXPECT_EQ(replays.of(hides[0]).fixed_ns, length_ns(graph.measured, hidden, 1, false));
-  EXPECT_EQ(replays.of(hides[0]).only_ns, length_ns(ideal, graph.measured, 1, false));
 }
 
 TEST(CriticalPath, GoesThroughTheLastRankAndAddsUpToTheStep) {
