@@ -246,7 +246,6 @@ struct CriticalPath {
       matches_count += row.matches_count;
       close_count += row.close_count;
     }
-    out.value("unmatched_count", static_cast<double>(unmatched_count), "communication kernels without a partner");
     if (all.ns[static_cast<std::size_t>(PathCategory::unseparated)] > 0) {
       out.status = Status::partial;
       out.reason = "communication not matched with all its ranks: waiting and transfer are not told apart";
@@ -260,10 +259,13 @@ struct CriticalPath {
     const auto share = [&](PathCategory c) {
       return ratio(static_cast<double>(all.ns[static_cast<std::size_t>(c)]), static_cast<double>(all.sum()));
     };
-    for (std::size_t c = 0; c < path_category_count; ++c) {
-      const auto category = static_cast<PathCategory>(c);
-      out.value(std::string(to_text(category)) + "_ratio", share(category), "share of the path, all steps");
-    }
+    const auto tell = [&](PathCategory c) {
+      out.value(std::string(to_text(c)) + "_ratio", share(c), "share of the path, all steps");
+    };
+    tell(PathCategory::communication);  // the headline: its unit is the metric's
+    for (std::size_t c = 0; c < path_category_count; ++c)
+      if (const auto category = static_cast<PathCategory>(c); category != PathCategory::communication) tell(category);
+    out.value("unmatched_count", static_cast<double>(unmatched_count), "communication kernels without a partner");
     std::map<std::pair<std::int32_t, RankId>, std::int64_t> ranks;
     for (const ByRank& row : tables.of<ByRank>()) ranks[{row.replica, row.rank}] += row.times.sum();
     out.ranks_covered = static_cast<std::int64_t>(ranks.size());

@@ -159,6 +159,8 @@ struct WhatIf {
       out.status = Status::partial;
       out.reason = counted(rows.size() - ok_count, "step") + " could not be replayed";
     }
+    const double slowdown = ratio(replayed_ns, ideal_ns);
+    out.value("slowdown_ratio", slowdown, "S = replayed / ideal, all steps");
     const double unmatched = ratio(unmatched_ns, communication_ns);
     out.value("unmatched_ratio", unmatched, "communication time whose waits stay as measured, since it is not matched with all its ranks");
     if (unmatched > unmatched_most) {
@@ -166,8 +168,6 @@ struct WhatIf {
       out.reason += (out.reason.empty() ? "" : "; ") + percent(unmatched) +
                     " of the communication time is not matched with all its ranks, its waits stay: S and gains are too small";
     }
-    const double slowdown = ratio(replayed_ns, ideal_ns);
-    out.value("slowdown_ratio", slowdown, "S = replayed / ideal, all steps");
     out.note("ideal_form", context.config.what_if_ideal, "how peers make the ideal compute time");
     report_cases(tables, replayed_ns, ideal_ns, ok_count, out);
     if (unmatched > unmatched_most) add_line(out.page, "", out.reason);

@@ -46,6 +46,7 @@ class JsonTest(unittest.TestCase):
                     self.assertEqual(metric["units"].get(key, ""), known[0] if known else "", (name, key))
             first = next(iter(metric["values"]), None)
             self.assertEqual(metric["unit"], metric["units"].get(first, ""), name)
+            self.assertNotEqual(metric["unit"], "count" if name != "coll_call_num" else "", name)
             for table, told in metric["tables"].items():
                 for column in told["rows"][0] if told["rows"] else ():
                     if column.endswith(("_ns", "_bytes", "_bytes_per_s", "_ratio")):
