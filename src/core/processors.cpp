@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/problems.hpp"
+
 namespace ccl {
 
 Processors own_processors() {
@@ -64,8 +66,12 @@ PlacedThread::PlacedThread([[maybe_unused]] const Processors& processors, std::f
   pthread_attr_destroy(&placed);
 #endif
   if (failed != 0) failed = pthread_create(&thread_, nullptr, run, this);
-  if (failed != 0) throw std::system_error(failed, std::generic_category(), "a thread cannot be started");
-  runs_ = true;
+  if (failed == 0) {
+    runs_ = true;
+    return;
+  }
+  throw FatalError(ExitCode::runtime_failure, "a thread cannot be started (" + std::generic_category().message(failed) +
+                                                  "). Allow more memory or more processes (ulimit -v, ulimit -u).");
 }
 
 void PlacedThread::join() {
@@ -88,7 +94,7 @@ void side_by_side(std::span<const Processors> lent, const std::vector<std::funct
   std::deque<PlacedThread> threads;
   try {
     for (std::size_t i = 0; i < lent.size() && i + 1 < tasks.size(); ++i) threads.emplace_back(lent[i], work);
-  } catch (const std::system_error&) {
+  } catch (const FatalError&) {
     // Those that were started do it.
   }
   work();

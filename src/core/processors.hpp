@@ -21,7 +21,8 @@ std::size_t processors_count(std::span<const Processors> sets);
 /// Whether a thread of this process may run on them.
 bool can_run_on(const Processors& processors);
 
-/// A thread that runs there from its first instruction; where it may not, it runs where the calling thread may.
+/// A thread that runs there from its first instruction; where it may not, or there is no such set, it runs where the
+/// calling thread may. FatalError: the system starts none.
 class PlacedThread {
  public:
   PlacedThread(const Processors& processors, std::function<void()> body);

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <thread>
+#include <optional>
 #include <vector>
 
 #if defined(__SSE2__)
@@ -15,6 +15,7 @@
 #endif
 
 #include "core/process_time.hpp"
+#include "core/processors.hpp"
 #include "parse/byte_source.hpp"
 
 namespace ccl {
@@ -93,7 +94,7 @@ class GzipSource final : public ByteSource {
     memory_.compressed.resize(compressed_bytes);
     memory_.inflated.resize(inflated_bytes);
     for (WindowMemory& window : memory_.windows) window.reserve(room_ + window_bytes_);
-    thread_ = std::thread([this] { inflate_all(); });
+    thread_.emplace(Processors(), [this] { inflate_all(); });
   }
   ~GzipSource() override {
     {
@@ -101,7 +102,7 @@ class GzipSource final : public ByteSource {
       stop_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    thread_->join();
     ::close(fd_);
   }
   GzipSource(const GzipSource&) = delete;
@@ -283,7 +284,7 @@ class GzipSource final : public ByteSource {
   std::size_t ready_ = 0, taken_ = 0;
   bool stop_ = false;
   Filled filled_[windows];
-  std::thread thread_;  // last: starts when all else is there
+  std::optional<PlacedThread> thread_;  // last: starts when all else is there
 };
 
 }  // namespace

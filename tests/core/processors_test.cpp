@@ -1,10 +1,17 @@
 #include "core/processors.hpp"
 
 #include <gtest/gtest.h>
+#ifdef __linux__
+#include <sys/resource.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
+
+#include "core/problems.hpp"
 
 namespace ccl {
 namespace {
@@ -82,6 +89,24 @@ TEST(Processors, WhereItMayNotRunAThreadRunsWhereItsMakerDoes) {
     EXPECT_EQ(seen, own_processors());
   }
 }
+
+#ifdef __linux__
+TEST(PlacedThreadDeathTest, ThatCannotBeStartedIsNamedWithWhatToDo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto start_without_memory = [] {
+    const rlimit nothing{1 << 20, 1 << 20};  // less than the process has: no stack for a thread
+    setrlimit(RLIMIT_AS, &nothing);
+    try {
+      PlacedThread thread({}, [] {});
+    } catch (const FatalError& error) {
+      std::fputs(error.what(), stderr);
+      std::_Exit(error.exit_code() == ExitCode::runtime_failure ? 1 : 0);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(start_without_memory(), testing::ExitedWithCode(1), "a thread cannot be started .*ulimit -v");
+}
+#endif
 
 }  // namespace
 }  // namespace ccl

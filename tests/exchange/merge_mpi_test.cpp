@@ -20,7 +20,7 @@ class Numbers final : public Metric {
   void matched(const MatchedCollectives&, const ClosingContext&) override {}
   void closing(const ClosingRank&, const ClosingContext&) override {}
   void snapshot(const MemorySnapshot&, const LocalContext&) override {}
-  void graph(const StepGraph&, const ClosingContext&) override {}
+  void graph(const MeasuredGraph&, const ClosingContext&) override {}
   std::int64_t rows_bytes() const override { return static_cast<std::int64_t>(8 * numbers.size()); }
   Bytes pack() const override {
     ByteWriter out;

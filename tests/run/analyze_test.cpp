@@ -41,7 +41,7 @@ class Watching final : public Metric {
   void settle(std::span<const BatchKey> keys) override { seen_.keys.assign(keys.begin(), keys.end()); }
   void matched(const MatchedCollectives& all, const ClosingContext&) override { seen_.instances = all.instances.size(); }
   void snapshot(const MemorySnapshot&, const LocalContext&) override {}
-  void graph(const StepGraph&, const ClosingContext&) override {}
+  void graph(const MeasuredGraph&, const ClosingContext&) override {}
   void closing(const ClosingRank& rank, const ClosingContext&) override {
     Seen::Closing closing{rank.rank_row, rank.records.size(), rank.verdicts.size(), rank.segments.size(), 0};
     for (const CollectiveRecord& record : rank.records) closing.first_ordinal_sum += record.ordinal;
@@ -259,7 +259,7 @@ class Reading final : public Metric {
   void settle(std::span<const BatchKey>) override {}
   void matched(const MatchedCollectives&, const ClosingContext&) override {}
   void snapshot(const MemorySnapshot&, const LocalContext&) override {}
-  void graph(const StepGraph&, const ClosingContext&) override {}
+  void graph(const MeasuredGraph&, const ClosingContext&) override {}
   void closing(const ClosingRank&, const ClosingContext&) override {}
   Bytes pack() const override { return {}; }
   void absorb(std::span<const std::byte>) override {}

@@ -15,7 +15,7 @@ class OneValue final : public Metric {
   void matched(const MatchedCollectives&, const ClosingContext&) override {}
   void closing(const ClosingRank&, const ClosingContext&) override {}
   void snapshot(const MemorySnapshot&, const LocalContext&) override {}
-  void graph(const StepGraph&, const ClosingContext&) override {}
+  void graph(const MeasuredGraph&, const ClosingContext&) override {}
   Bytes pack() const override { return {}; }
   void absorb(std::span<const std::byte>) override {}
   MetricResult result(const ReportContext& context, const Resolver& resolver) override {
