@@ -21,9 +21,10 @@ JOBS = {
 }
 # Columns that say what only one of the profilers records, by table ("" = everywhere).
 NOT_RECORDED = {
-    "": {"dtype", "sequence", "match", "host", "host_source", "rank_source"},
+    "": {"dtype", "sequence", "match", "host", "host_source", "rank_source", "group_name"},
     "ranks": {"file", "format", "file_bytes", "events_count"},
     "process_groups": {"name", "description", "dimension_source"},
+    "metrics/straggler_lag/stragglers": {"why"},  # names the group
     "metrics/microbatch/by_phase": {"number_source"},
     "metrics/critical_path/top": {"name"},  # of operations that begin at once, the order in the file decides
     "metrics/sm/rows": {"compute_rated_ns", "compute_occupied_ns", "compute_occupancy_ratio", "all_rated_ns",
