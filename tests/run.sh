@@ -12,7 +12,7 @@ install_if_there $figure_packages
 [ -z "${CI:-}" ] || install_if_there $cluster_packages
 build all
 
-say "== testing"
+say "== testing (some minutes; its output: $BUILD/testing.log)"
 report=$BUILD/tests.xml
 failed=0
 ctest --test-dir "$BUILD" --output-on-failure --parallel "$(nproc)" --timeout 600 --output-junit "$report" "$@" \

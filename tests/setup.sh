@@ -26,7 +26,7 @@ quietly() {
   shift
   mkdir -p "$BUILD" || die "cannot write in $BUILD"
   log=$BUILD/$(printf '%s' "$what" | tr -c 'a-z\n' '_').log
-  say "== $what"
+  say "== $what (its output: $log)"
   "$@" >"$log" 2>&1 </dev/null && return
   tail -n 60 "$log" >&2
   die "$what failed; all of its output is in $log"
