@@ -325,7 +325,7 @@ std::int64_t close_graphs(LocalResults& local, const Matched& matched, const Clo
   for (std::size_t round = 0; round < gather.rounds_count(); ++round) {
     auto [key, ops] = gather.step_of(round);
     together(comm, [&, &step = key, &of_step = ops] {
-      const LendingToBusy lending(gather.owners(round), comm);
+      const Lending lending = lend_to_busy(gather.owners(round), comm);
       if (of_step.ops.empty()) return;
       const MeasuredGraph graph(link_graph(std::move(of_step), step), lending.processors());
       report_cuts(graph, context.ranks, problems);

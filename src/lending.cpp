@@ -24,7 +24,7 @@ Roles roles_of(const std::vector<int>& busy, const Comm& comm) {
   std::vector<int> owners, idle;
   for (int worker = 0; worker < comm.num_workers(); ++worker) {
     if (!comm.on_my_node(worker)) continue;
-    (std::find(busy.begin(), busy.end(), worker) != busy.end() ? owners : idle).push_back(worker);
+    (std::binary_search(busy.begin(), busy.end(), worker) ? owners : idle).push_back(worker);
   }
   Roles roles;
   if (owners.empty()) return roles;
@@ -76,7 +76,9 @@ Lending::~Lending() {
   }
 }
 
-LendingToBusy::LendingToBusy(const std::vector<int>& busy, const Comm& comm)
-    : Lending(roles_of(busy, comm).owner, roles_of(busy, comm).lenders, comm) {}
+Lending lend_to_busy(const std::vector<int>& busy, const Comm& comm) {
+  const Roles roles = roles_of(busy, comm);
+  return Lending(roles.owner, roles.lenders, comm);
+}
 
 }  // namespace ccl

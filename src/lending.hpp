@@ -32,11 +32,8 @@ class Lending {
   std::vector<Processors> processors_;
 };
 
-/// busy: who has work, alike on all workers. The others lend to those of their node in turn: collective.
-class LendingToBusy : public Lending {
- public:
-  LendingToBusy(const std::vector<int>& busy, const Comm& comm);
-};
+/// Collective. busy: who has work, ascending, alike on all workers. The others lend to those of their node in turn.
+Lending lend_to_busy(const std::vector<int>& busy, const Comm& comm);
 
 /// Off: nobody lends, as between nodes. All workers must use the same value.
 void lend_processors_for_test(bool lend);

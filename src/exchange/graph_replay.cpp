@@ -3,13 +3,17 @@
 #include <algorithm>
 
 namespace ccl {
+namespace {
 
+/// By match: the start of its last member.
 std::vector<std::int64_t> last_starts_ns(const StepGraph& graph) {
   std::vector<std::int64_t> last_ns(graph.first_member.size() - 1, INT64_MIN);
   for (std::size_t m = 0; m < last_ns.size(); ++m)
     for (const std::uint32_t member : graph.members_of(m)) last_ns[m] = std::max(last_ns[m], graph.ops[member].start_ns);
   return last_ns;
 }
+
+}  // namespace
 
 GraphTimes measured_times(const StepGraph& graph) {
   GraphTimes times;

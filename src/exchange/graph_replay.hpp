@@ -9,9 +9,6 @@
 
 namespace ccl {
 
-/// By match: the start of its last member.
-std::vector<std::int64_t> last_starts_ns(const StepGraph& graph);
-
 /// What the replay goes by, per operation.
 struct GraphTimes {
   std::vector<std::int64_t> gap_ns;  // from the end of all it waits for (first of a device: of R's start) to its start

@@ -28,9 +28,9 @@ bool has_unseen_members(const StepGraph& graph, std::size_t i);
 class UnseenTransfers {
  public:
   UnseenTransfers(const StepGraph& graph, const GraphTimes& measured);
+  bool any() const { return !transfer_ns_.empty(); }
   /// −1: op i is no communication, or all its members are here. 0: unknown. Else ns: the median transfer of complete
   /// ones (of an even number the lower middle), at most from the start of its last member to its end.
-  bool any() const { return !transfer_ns_.empty(); }
   std::int64_t of(std::size_t i) const { return transfer_ns_.empty() ? -1 : transfer_ns_[i]; }
 
  private:

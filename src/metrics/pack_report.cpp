@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/pack_columns.hpp"
+
 namespace ccl {
 namespace {
 
@@ -16,35 +18,17 @@ std::vector<std::string> unpack_texts(ByteReader& in) {
 }
 
 void pack_table(const ResultTable& table, ByteWriter& out) {
-  pack_texts({table.name, table.description}, out);
-  out.value<std::uint64_t>(table.columns.size());
-  for (const ColumnInfo& column : table.columns) {
-    pack_texts({column.name, column.unit, column.description}, out);
-    out.value(column.type);
-    out.value(column.absent_value.has_value());
-    out.value(column.absent_value.value_or(0));
-    out.value(column.width);
-  }
+  out.text(table.name);
+  out.text(table.description);
+  pack_columns(table.columns, out);
   out.value(table.rows_count);
   out.array(table.packed);
 }
 ResultTable unpack_table(ByteReader& in) {
   ResultTable table;
-  std::vector<std::string> texts = unpack_texts(in);
-  table.name = std::move(texts.at(0));
-  table.description = std::move(texts.at(1));
-  table.columns.resize(in.value<std::uint64_t>());
-  for (ColumnInfo& column : table.columns) {
-    texts = unpack_texts(in);
-    column.name = std::move(texts.at(0));
-    column.unit = std::move(texts.at(1));
-    column.description = std::move(texts.at(2));
-    column.type = in.value<CellType>();
-    const bool has_absent = in.value<bool>();
-    const auto absent_value = in.value<std::int64_t>();
-    if (has_absent) column.absent_value = absent_value;
-    column.width = in.value<std::uint32_t>();
-  }
+  table.name = in.text();
+  table.description = in.text();
+  table.columns = unpack_columns(in);
   table.rows_count = in.value<std::int64_t>();
   table.packed = in.array<std::byte>();
   table.shown = true;

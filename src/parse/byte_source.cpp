@@ -57,7 +57,8 @@ constexpr std::size_t largest_window_bytes = std::size_t{512} << 10;
 class FileSource final : public ByteSource {
  public:
   FileSource(int fd, std::size_t window_bytes, SourceMemory& memory, FileRange range)
-      : fd_(fd), window_bytes_(std::min(window_bytes, largest_window_bytes)), left_bytes_(range.end - range.begin), memory_(memory.windows[0]) {
+      : fd_(fd), window_bytes_(std::min(window_bytes, largest_window_bytes)), left_bytes_(range.end - range.begin),
+        memory_(memory.windows[0]) {
     if (range.begin > 0 && ::lseek(fd, range.begin, SEEK_SET) < 0) {
       status_ = SourceStatus::unreadable;
       error_ = std::strerror(errno);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "core/pack_columns.hpp"
 #include "store/chunks.hpp"
 #include "store/json_text.hpp"
 #include "store/plain_text.hpp"
@@ -236,16 +237,7 @@ void pack_finished(const std::string& path, ResultTable table, ByteWriter& out, 
   out.text(table.description);
   out.value(table.rows_count);
   out.value(layout.chunk_rows);
-  out.value<std::uint64_t>(table.columns.size());
-  for (const ColumnInfo& column : table.columns) {
-    out.text(column.name);
-    out.text(column.unit);
-    out.text(column.description);
-    out.value(column.type);
-    out.value(column.absent_value.has_value());
-    out.value(column.absent_value.value_or(0));
-    out.value(column.width);
-  }
+  pack_columns(table.columns, out);
   out.array(layout.chunk_rows == 0 ? table.packed : finish_chunks(layout, table.packed, 0));
 }
 
@@ -255,17 +247,7 @@ std::string write_finished(OutputFile& file, ByteReader& in) {
   table.description = in.text();
   layout.rows_count = in.value<std::int64_t>();
   layout.chunk_rows = in.value<std::int64_t>();
-  table.columns.resize(in.value<std::uint64_t>());
-  for (ColumnInfo& column : table.columns) {
-    column.name = in.text();
-    column.unit = in.text();
-    column.description = in.text();
-    column.type = in.value<CellType>();
-    const bool has_absent = in.value<bool>();
-    const auto absent = in.value<std::int64_t>();
-    if (has_absent) column.absent_value = absent;
-    column.width = in.value<std::uint32_t>();
-  }
+  table.columns = unpack_columns(in);
   layout.columns = table.columns;
   const Bytes data = in.array<std::byte>();
   file.create(layout);

@@ -1,33 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "exchange/ranks_in_part.hpp"
 #include "metrics/straggler_lag.hpp"
 
 namespace ccl::straggler {
 namespace {
 
+using test::rank;
+using test::ranks_of;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-/// A rank with GPU events in these steps, and steps that lost theirs.
-RankEntry rank(std::int32_t number, std::vector<std::int64_t> steps, std::vector<std::int64_t> lost = {}) {
-  RankEntry entry;
-  entry.rank = RankId(number);
-  entry.iteration = 10;
-  for (const std::int64_t step : steps) {
-    entry.facts.steps.push_back({.number = step, .devices = {{.device = 0, .gpu_start_ns = 1, .gpu_end_ns = 2}}});
-  }
-  for (const std::int64_t step : lost)
-    entry.facts.steps.push_back({.number = step, .devices = {{.device = 0}}, .lost_events = true});
-  if (!lost.empty()) entry.facts.loss = FileLoss::rest;
-  return entry;
-}
-
-Ranks ranks_of(std::vector<RankEntry> entries) {
-  Ranks ranks;
-  ranks.entries = std::move(entries);
-  return ranks;
-}
 
 TEST(StragglerNotJudged, NobodyWhereAllHaveTheSameSteps) {
   const Ranks ranks = ranks_of({rank(0, {4, 5}), rank(1, {4, 5})});

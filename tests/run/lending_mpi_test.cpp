@@ -18,7 +18,7 @@ TEST(Lending, WhoHasNothingToDoLendsToTheBusyOnesInTurnAndComesBack) {
     std::vector<int> busy;
     for (int i = 0; i < busy_count; ++i) busy.push_back(i * workers / busy_count);
     const auto at = std::find(busy.begin(), busy.end(), me);
-    const LendingToBusy lending(busy, world());
+    const Lending lending = lend_to_busy(busy, world());
     if (at == busy.end()) {
       EXPECT_TRUE(lending.has_lent());
       EXPECT_TRUE(lending.lenders().empty());
@@ -45,7 +45,7 @@ TEST(Lending, WhoHasNothingToDoLendsToTheBusyOnesInTurnAndComesBack) {
 
 TEST(Lending, NobodyLendsWhereItIsOff) {
   lend_processors_for_test(false);
-  const LendingToBusy lending({0}, world());
+  const Lending lending = lend_to_busy({0}, world());
   EXPECT_FALSE(lending.has_lent());
   EXPECT_TRUE(lending.lenders().empty());
   lend_processors_for_test(true);
