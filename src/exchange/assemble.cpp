@@ -70,15 +70,21 @@ void match_group(std::span<const CollectiveRecord* const> records, const Ranks& 
     if (last == steps.end() || last->first != key) last = steps.try_emplace(key).first;
     return last->second;
   };
-  for (const CollectiveRecord* const r : records) {
-    const CollectiveRecord& record = *r;
-    const RankEntry& entry = ranks.entries[static_cast<std::size_t>(record.rank_row)];
-    if (!entry.takes_part)
+  bool takes_part = false;  // the rank whose records these are
+  StepSource step_source{};
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const CollectiveRecord& record = *records[i];
+    if (i == 0 || record.rank_row != records[i - 1]->rank_row) {
+      const RankEntry& entry = ranks.entries[static_cast<std::size_t>(record.rank_row)];
+      takes_part = entry.takes_part;
+      step_source = source_of(entry);
+    }
+    if (!takes_part)
       counts.unmatched(record, Unmatched::takes_no_part);
     else if (group.sequence_everywhere && record.sequence >= 0 && !is_point_to_point(record.op))
       append(numbered, record);
     else
-      append(of_step({source_of(entry), record.step}), record);
+      append(of_step({step_source, record.step}), record);
   }
   match_by_sequence(numbered, drafts, counts);
   const SharedSteps shared(ranks, group, records.front()->iteration, records.front()->replica);
@@ -97,27 +103,27 @@ void match_group(std::span<const CollectiveRecord* const> records, const Ranks& 
   }
 }
 
-auto group_key(const CollectiveRecord& r) { return std::tie(r.iteration, r.replica, r.group); }
-
-/// By group, then rank and time. A worker's records come in this order already: dealt to their groups, those of several
-/// workers are merged.
-void sort_for_matching(RecordRefs& records) {
+/// By group, in the order of instances. They come in runs.
+std::vector<RecordRefs> deal_to_groups(const RecordRefs& records) {
   std::map<std::tuple<std::int32_t, std::int32_t, GroupId>, RecordRefs> groups;
-  auto of_last = groups.end();  // they come in runs
-  for (const CollectiveRecord* const record : records) {
-    if (of_last == groups.end() || of_last->first != group_key(*record)) of_last = groups.try_emplace(group_key(*record)).first;
-    of_last->second.push_back(record);
+  auto of_last = groups.end();
+  for (const CollectiveRecord* const r : records) {
+    const auto key = std::tie(r->iteration, r->replica, r->group);
+    if (of_last == groups.end() || of_last->first != key) of_last = groups.try_emplace(key).first;
+    of_last->second.push_back(r);
   }
-  records.clear();
-  for (auto& [key, of_group] : groups) {
-    const auto less = [](const CollectiveRecord* a, const CollectiveRecord* b) {
-      const auto time_key = [](const CollectiveRecord& r) { return std::tie(r.rank, r.start_ns, r.lane, r.local); };
-      return time_key(*a) < time_key(*b);
-    };
-    sort_runs(of_group, less);
-    records.insert(records.end(), of_group.begin(), of_group.end());
-    of_group = RecordRefs();
-  }
+  std::vector<RecordRefs> dealt;
+  dealt.reserve(groups.size());
+  for (auto& [key, of_group] : groups) dealt.push_back(std::move(of_group));
+  return dealt;
+}
+
+/// By rank and time. A worker's records come in this order already, those of several workers are merged.
+void sort_for_matching(RecordRefs& of_group) {
+  sort_runs(of_group, [](const CollectiveRecord* a, const CollectiveRecord* b) {
+    const auto time_key = [](const CollectiveRecord& r) { return std::tie(r.rank, r.start_ns, r.lane, r.local); };
+    return time_key(*a) < time_key(*b);
+  });
 }
 
 }  // namespace
@@ -137,23 +143,26 @@ MatchedCollectives assemble(std::vector<CollectiveRecord> records, const Ranks& 
 
 MatchedCollectives assemble(RecordRefs records, const Ranks& ranks, const Groups& groups, Problems& problems,
                             const SplitWords& splits) {
-  sort_for_matching(records);
+  MatchedCollectives matched;
+  matched.members.reserve(records.size());
+  matched.instances.reserve(records.size() / 2);
   Drafts drafts;
   MatchCounts counts;
-  for (std::size_t first = 0, end = 0; first < records.size(); first = end) {
-    const CollectiveRecord& r = *records[first];
-    while (end < records.size() && group_key(*records[end]) == group_key(r)) ++end;
-    const Group* const known = groups.find(r.group);
-    if (known == nullptr) continue;
-    const Group& group = *known;
-    const auto of_group = std::span<const CollectiveRecord* const>(records).subspan(first, end - first);
+  const SplitIndex index(splits);
+  // Group by group, all that is asked of its records while they are in the cache.
+  for (RecordRefs& of_group : deal_to_groups(records)) {
+    const Group* const group = groups.find(of_group.front()->group);
+    if (group == nullptr) continue;
+    sort_for_matching(of_group);
     for (const CollectiveRecord* const record : of_group)
-      if (record->splits_disagree || sizes_disagree(*record, record->group_size > 0 ? record->group_size : group.size))
+      if (record->splits_disagree || sizes_disagree(*record, record->group_size > 0 ? record->group_size : group->size))
         counts.inconsistent(*record);
-    if (group.size != 1) match_group(of_group, ranks, group, drafts, counts);  // one member has no partner
+    if (group->size != 1) match_group(of_group, ranks, *group, drafts, counts);  // one member has no partner
+    const std::size_t first = matched.instances.size();
+    finish_drafts(drafts, ranks, *group, index, matched, counts);
+    check_ends(matched, first, counts);
+    of_group = RecordRefs();
   }
-  MatchedCollectives matched = finish_drafts(drafts, ranks, groups, SplitIndex(splits), counts);
-  check_ends(matched, counts);
   counts.report(groups, problems);
   return matched;
 }

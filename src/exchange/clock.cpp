@@ -256,12 +256,13 @@ ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, con
     }
   if (reference < 0) return clock;
 
+  const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   const auto is_used = [](const MatchedInstance& i) { return is_symmetric(i.op) && i.credible && !i.suspect; };
   std::int64_t first_end_ns = INT64_MAX;
   for (const MatchedInstance& instance : matched.instances)
     for (std::int32_t m = 0; is_used(instance) && m < instance.members_seen; ++m) {
       const MatchedMember& member = matched.members[instance.first_member + static_cast<std::uint32_t>(m)];
-      if (ranks.entries[static_cast<std::size_t>(member.rank_row)].host_index == reference)
+      if (hosts[static_cast<std::size_t>(member.rank_row)] == reference)
         first_end_ns = std::min(first_end_ns, member.start_ns + member.dur_ns);
     }
   first_end_ns = comm.min(first_end_ns);
@@ -299,16 +300,16 @@ ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, con
 void apply_clock(MatchedCollectives& matched, const ClockModel& clock, const Ranks& ranks, const Groups& groups,
                  Problems& problems) {
   MatchCounts counts;
+  const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   for (MatchedInstance& instance : matched.instances) {
     if (!instance.credible) continue;
     std::int64_t first_start = INT64_MAX, last_start = INT64_MIN, first_end = INT64_MAX, last_end = INT64_MIN;
     bool one_host = true, corrected = true;
-    const std::int32_t first_host =
-        ranks.entries[static_cast<std::size_t>(matched.members[instance.first_member].rank_row)].host_index;
+    const std::int32_t first_host = hosts[static_cast<std::size_t>(matched.members[instance.first_member].rank_row)];
     std::int64_t end_ns = 0;
     for (std::int32_t m = 0; m < instance.members_seen; ++m) {
       const MatchedMember& member = matched.members[instance.first_member + static_cast<std::uint32_t>(m)];
-      const std::int32_t host = ranks.entries[static_cast<std::size_t>(member.rank_row)].host_index;
+      const std::int32_t host = hosts[static_cast<std::size_t>(member.rank_row)];
       one_host = one_host && host == first_host;
       corrected = corrected && host >= 0 && clock.hosts[static_cast<std::size_t>(host)].corrected;
       const std::int64_t start_ns = host < 0 ? member.start_ns : clock.corrected(host, member.start_ns);

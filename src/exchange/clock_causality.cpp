@@ -21,11 +21,12 @@ struct Message {
 
 std::vector<Message> messages_of(const MatchedCollectives& matched, const Ranks& ranks, const ClockModel& clock) {
   std::vector<Message> messages;
+  const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   for (const MatchedInstance& instance : matched.instances) {
     if (!is_point_to_point(instance.op) || !instance.credible || instance.members_seen != 2) continue;
     const MatchedMember& sender = matched.members[instance.first_member];
     const MatchedMember& receiver = matched.members[instance.first_member + 1];
-    const auto host = [&](const MatchedMember& m) { return ranks.entries[static_cast<std::size_t>(m.rank_row)].host_index; };
+    const auto host = [&](const MatchedMember& m) { return hosts[static_cast<std::size_t>(m.rank_row)]; };
     const auto corrected = [&](std::int32_t h) { return h >= 0 && clock.hosts[static_cast<std::size_t>(h)].corrected; };
     const Message message{host(sender), host(receiver), sender.start_ns, receiver.start_ns + receiver.dur_ns};
     if (message.from_host != message.to_host && corrected(message.from_host) && corrected(message.to_host))

@@ -53,12 +53,13 @@ void join_hosts(std::vector<HostEnd>& ends) {
 EndDifferences end_differences(const MatchedCollectives& matched, const Ranks& ranks) {
   EndDifferences differences;
   std::vector<HostEnd> ends;
+  const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   for (const std::uint32_t i : instances_in_time(matched)) {
     const MatchedInstance& instance = matched.instances[i];
     ends.clear();
     for (const MatchedMember& m :
          std::span(matched.members.data() + instance.first_member, static_cast<std::size_t>(instance.members_seen)))
-      ends.emplace_back(ranks.entries[static_cast<std::size_t>(m.rank_row)].host_index, m.start_ns + m.dur_ns);
+      ends.emplace_back(hosts[static_cast<std::size_t>(m.rank_row)], m.start_ns + m.dur_ns);
     join_hosts(ends);
     auto at = differences.begin();
     for (std::size_t host = 1; host < ends.size(); ++host) {  // each pair is found beside the one before

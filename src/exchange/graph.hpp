@@ -35,13 +35,20 @@ struct GraphOp {
 
 /// What the record of an operation tells the graph, with what the workers agreed on.
 struct GraphCommunication {
-  std::uint64_t instance = 0;  // equal for the members of one credible match; 0: none
+  std::uint64_t instance = 0;  // equal for the members of one credible match, as instance_id tells it; 0: none
   std::int64_t payload_bytes = -1;
   std::int32_t group_size = -1;
   CollectiveOp op = CollectiveOp::unknown;
   Dimension dimension = Dimension::unknown;
   std::uint16_t unused = 0;    // it travels as it lies
 };
+
+/// place: among the instances of the worker that owns the match.
+constexpr std::uint64_t instance_id(int worker, std::size_t place) {
+  return (static_cast<std::uint64_t>(worker) << 40) + place + 1;
+}
+constexpr std::size_t instance_worker(std::uint64_t id) { return static_cast<std::size_t>(id >> 40); }
+constexpr std::size_t instance_place(std::uint64_t id) { return static_cast<std::size_t>(id & ((std::uint64_t{1} << 40) - 1)); }
 
 struct StepOps {
   std::vector<GraphOp> ops;

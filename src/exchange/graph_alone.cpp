@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "core/fetch.hpp"
 #include "exchange/graph_transfer.hpp"
 
 namespace ccl {
@@ -16,7 +17,9 @@ std::int64_t one_group_ns(const StepGraph& step) {
   for (std::size_t m = 0; m + 1 < step.first_member.size(); ++m) {
     std::vector<std::int32_t> ranks;
     std::int64_t length_ns = 0;
-    for (const std::uint32_t member : step.members_of(m)) {
+    for (std::size_t at = step.first_member[m]; at < step.first_member[m + 1]; ++at) {
+      if (at + fetch_ahead < step.members.size()) fetch_of(step.members[at + fetch_ahead], step.ops);
+      const std::uint32_t member = step.members[at];
       ranks.push_back(step.ops[member].rank_row);
       length_ns += step.ops[member].length_ns();
     }

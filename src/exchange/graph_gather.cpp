@@ -21,7 +21,7 @@ std::vector<std::uint64_t> instances_of(const Matched& matched, std::size_t reco
     const MatchedInstance& instance = matched.mine.instances[i];
     const bool together = is_symmetric(instance.op) || is_point_to_point(instance.op);
     if (!instance.credible || !together || instance.members_seen < 2) continue;
-    const std::uint64_t id = (static_cast<std::uint64_t>(comm.worker()) << 40) + i + 1;
+    const std::uint64_t id = instance_id(comm.worker(), i);
     for (std::int32_t m = 0; m < instance.members_seen; ++m) {
       const MatchedMember& member = matched.mine.members[instance.first_member + static_cast<std::size_t>(m)];
       out[static_cast<std::size_t>(member.worker)].push_back({member.local, 0, id});

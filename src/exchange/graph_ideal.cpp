@@ -188,8 +188,19 @@ void set_launch_gaps(const MeasuredGraph& graph, const Peers& peers, GraphTimes&
   });
 }
 
-std::int32_t host_of(const GraphOp& op, const std::vector<std::int32_t>& host_of_row) {
-  return host_of_row[static_cast<std::size_t>(op.rank_row)];
+/// By match: whether its members are on several hosts; none where hosts are not known.
+std::vector<bool> between_hosts_of(const StepGraph& graph, const std::vector<std::int32_t>& host_of_row) {
+  constexpr std::int32_t nobody = INT32_MIN;
+  std::vector<bool> between(graph.first_member.size() - 1, false);
+  std::vector<std::int32_t> host_of_match(between.size(), nobody);
+  for (std::size_t i = 0; i < graph.size() && !host_of_row.empty(); ++i) {
+    if (graph.match[i] < 0) continue;
+    const auto m = static_cast<std::size_t>(graph.match[i]);
+    const std::int32_t host = host_of_row[static_cast<std::size_t>(graph.ops[i].rank_row)];
+    if (host_of_match[m] == nobody) host_of_match[m] = host;
+    if (host_of_match[m] != host) between[m] = true;
+  }
+  return between;
 }
 
 }  // namespace
@@ -205,11 +216,7 @@ Peers peers_of(const MeasuredGraph& graph, const std::vector<std::int32_t>& stag
     peers.launch.push_back(classes.of({stage_of_row[static_cast<std::size_t>(op.rank_row)], number[i], op.device_row, op.name}));
   }
   peers.run = peers.launch;
-  std::vector<bool> between_hosts(graph.first_member.size() - 1, false);  // by match
-  for (std::size_t m = 0; m < between_hosts.size() && !host_of_row.empty(); ++m)
-    for (const std::uint32_t member : graph.members_of(m))
-      if (host_of(graph.ops[member], host_of_row) != host_of(graph.ops[graph.members_of(m)[0]], host_of_row))
-        between_hosts[m] = true;
+  const std::vector<bool> between_hosts = between_hosts_of(graph, host_of_row);
   Numbers<TransferKey, TransferHash> transfers;
   peers.transfer.assign(graph.size(), -1);
   for (std::size_t i = 0; i < graph.size(); ++i) {

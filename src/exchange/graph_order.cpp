@@ -9,32 +9,63 @@ namespace {
 
 constexpr int most_careful_rounds = 32;  // then all matches of a tangle are cut at once
 
-void link_matches(StepGraph& graph) {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> seen;
-  for (std::size_t i = 0; i < graph.size(); ++i)
-    if (const std::uint64_t instance = graph.communication_of(i).instance; instance != 0)
-      seen.push_back({instance, static_cast<std::uint32_t>(i)});
-  std::sort(seen.begin(), seen.end());
-  std::vector<std::pair<std::size_t, std::size_t>> matches;  // of seen: first and last
-  for (std::size_t first = 0, next = 0; first < seen.size(); first = next) {
-    for (next = first; next < seen.size() && seen[next].first == seen[first].first; ++next) {
+/// Numbers of matches by their id: a list a worker, since its ids of one step lie close together.
+class MatchNumbers {
+ public:
+  explicit MatchNumbers(const StepGraph& graph) {
+    std::vector<std::pair<std::size_t, std::size_t>> range;  // by worker: first and last place
+    for (const GraphCommunication& of : graph.communications) {
+      if (of.instance == 0) continue;
+      const std::size_t worker = instance_worker(of.instance), place = instance_place(of.instance);
+      if (worker >= range.size()) range.resize(worker + 1, {SIZE_MAX, 0});
+      range[worker] = {std::min(range[worker].first, place), std::max(range[worker].second, place)};
     }
-    if (next - first > 1) matches.push_back({first, next});
+    for (const auto& [first, last] : range) {
+      first_.push_back(first);
+      numbers_.emplace_back(first == SIZE_MAX ? 0 : last - first + 1, -1);
+    }
   }
-  // Ids depend on the number of workers, first members do not.
-  std::sort(matches.begin(), matches.end(),
-            [&](const auto& a, const auto& b) { return seen[a.first].second < seen[b.first].second; });
+  std::int32_t& of(std::uint64_t instance) {
+    const std::size_t worker = instance_worker(instance);
+    return numbers_[worker][instance_place(instance) - first_[worker]];
+  }
+
+ private:
+  std::vector<std::size_t> first_;
+  std::vector<std::vector<std::int32_t>> numbers_;
+};
+
+/// Matches are numbered by their first members: ids depend on the number of workers.
+void link_matches(StepGraph& graph) {
+  MatchNumbers numbers(graph);
+  std::vector<std::uint32_t> members_count;
   graph.match.assign(graph.size(), -1);
-  graph.first_member = {0};
-  graph.members.clear();
-  graph.members.reserve(seen.size());
-  graph.order.clear();
-  for (std::size_t m = 0; m < matches.size(); ++m) {
-    for (std::size_t i = matches[m].first; i < matches[m].second; ++i) {
-      graph.match[seen[i].second] = static_cast<std::int32_t>(m);
-      graph.members.push_back(seen[i].second);
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const std::uint64_t instance = graph.communication_of(i).instance;
+    if (instance == 0) continue;
+    std::int32_t& number = numbers.of(instance);
+    if (number < 0) {
+      number = static_cast<std::int32_t>(members_count.size());
+      members_count.push_back(0);
     }
-    graph.first_member.push_back(static_cast<std::uint32_t>(graph.members.size()));
+    graph.match[i] = number;
+    ++members_count[static_cast<std::size_t>(number)];
+  }
+  std::vector<std::int32_t> kept(members_count.size(), -1);  // whose other members are not of this step waits for nobody
+  std::vector<std::uint32_t> at;                             // where the next member of each goes
+  graph.first_member = {0};
+  for (std::size_t m = 0; m < kept.size(); ++m) {
+    if (members_count[m] < 2) continue;
+    kept[m] = static_cast<std::int32_t>(at.size());
+    at.push_back(graph.first_member.back());
+    graph.first_member.push_back(at.back() + members_count[m]);
+  }
+  graph.members.assign(graph.first_member.back(), 0);
+  graph.order.clear();
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    if (graph.match[i] < 0) continue;
+    graph.match[i] = kept[static_cast<std::size_t>(graph.match[i])];
+    if (graph.match[i] >= 0) graph.members[at[static_cast<std::size_t>(graph.match[i])]++] = static_cast<std::uint32_t>(i);
   }
 }
 

@@ -2,14 +2,19 @@
 
 #include <algorithm>
 
+#include "core/fetch.hpp"
+
 namespace ccl {
 namespace {
 
 /// By match: the start of its last member.
 std::vector<std::int64_t> last_starts_ns(const StepGraph& graph) {
   std::vector<std::int64_t> last_ns(graph.first_member.size() - 1, INT64_MIN);
-  for (std::size_t m = 0; m < last_ns.size(); ++m)
-    for (const std::uint32_t member : graph.members_of(m)) last_ns[m] = std::max(last_ns[m], graph.ops[member].start_ns);
+  for (std::size_t i = 0; i < graph.size(); ++i) {  // as they lie; by match each member would be far from the one before
+    if (graph.match[i] < 0) continue;
+    std::int64_t& last = last_ns[static_cast<std::size_t>(graph.match[i])];
+    last = std::max(last, graph.ops[i].start_ns);
+  }
   return last_ns;
 }
 
@@ -45,7 +50,10 @@ std::int64_t run_through(const StepGraph& graph, const GraphTimes& times, std::v
   std::vector<std::uint32_t> started_count(matches, 0);
   std::vector<std::int64_t> last_ns(matches, INT64_MIN);
   std::int64_t length_ns = 0;
-  for (const std::uint32_t i : graph.order) {
+  for (std::size_t at = 0; at < graph.order.size(); ++at) {
+    if (at + fetch_ahead < graph.order.size())
+      fetch_of(graph.order[at + fetch_ahead], graph.first_pred, graph.match, times.gap_ns, times.run_ns, end_ns);
+    const std::uint32_t i = graph.order[at];
     std::int64_t start_ns = graph.preds_of(i).empty() ? 0 : INT64_MIN;
     for (const std::uint32_t pred : graph.preds_of(i)) start_ns = std::max(start_ns, end_ns[pred]);
     start_ns += times.gap_ns[i];
@@ -100,8 +108,10 @@ std::vector<std::int64_t> slack_ns(const StepGraph& graph, const GraphTimes& mea
   };
   // Backwards a match is known when all its members' ends are; the last of them in order comes first here, and what waits
   // for a member comes after all members in order.
-  for (auto at = graph.order.rbegin(); at != graph.order.rend(); ++at) {
-    const std::uint32_t i = *at;
+  for (std::size_t at = graph.order.size(); at-- > 0;) {
+    if (at >= fetch_ahead)
+      fetch_of(graph.order[at - fetch_ahead], graph.first_pred, graph.match, graph.ops, measured.gap_ns, measured.run_ns, slack);
+    const std::uint32_t i = graph.order[at];
     if (graph.match[i] < 0) {
       start_at(i, latest_end_ns[i] - measured.run_ns[i]);
       continue;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/fetch.hpp"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define CCL_CASES_X86
@@ -17,54 +18,88 @@
 namespace ccl {
 namespace {
 
-/// By operation: the one it is joined to, or itself.
+/// By operation: the first of those that it is joined to, or itself.
 std::vector<std::uint32_t> heads_of(const StepGraph& graph) {
-  const auto alone = [&](std::uint32_t i) { return graph.match[i] >= 0 || is_with_others(graph, i); };
-  std::vector<std::uint32_t> followers(graph.size(), 0), head(graph.size());
-  for (const std::uint32_t pred : graph.preds) ++followers[pred];
-  for (const std::uint32_t i : graph.order) {
-    const auto preds = graph.preds_of(i);
-    const bool joined = preds.size() == 1 && followers[preds[0]] == 1 && !alone(i) && !alone(preds[0]);
-    head[i] = joined ? head[preds[0]] : i;
+  std::vector<std::uint32_t> head(graph.size());
+  {
+    std::vector<std::uint8_t> alone(graph.size()), followers(graph.size(), 0);  // followers: 2 = several
+    for (const std::uint32_t pred : graph.preds)
+      if (followers[pred] < 2) ++followers[pred];
+    for (std::uint32_t i = 0; i < graph.size(); ++i) alone[i] = graph.match[i] >= 0 || is_with_others(graph, i) ? 1 : 0;
+    for (std::uint32_t i = 0; i < graph.size(); ++i) {
+      const auto preds = graph.preds_of(i);
+      const bool joined = preds.size() == 1 && followers[preds[0]] == 1 && alone[i] == 0 && alone[preds[0]] == 0;
+      head[i] = joined ? preds[0] : i;
+    }
   }
+  // On a device what one waits for lies before it: its head is known by then.
+  for (std::uint32_t i = 0; i < graph.size(); ++i)
+    while (head[head[i]] != head[i]) head[i] = head[head[i]];
   return head;
+}
+
+/// What stands for its followers too.
+struct Joined {
+  ShortOp op;
+  ShortTimes times;
+};
+
+/// By head, in the order in which they lie. number: by operation, of its head.
+std::vector<Joined> joined_ops(const MeasuredGraph& graph, const GraphTimes& ideal, const std::vector<std::uint32_t>& head,
+                               std::vector<std::uint32_t>& number) {
+  const GraphTimes& measured = graph.measured;
+  std::vector<Joined> joined;
+  number.resize(graph.size());
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < graph.size(); ++i)
+    if (head[i] == i) number[i] = count++;
+  joined.resize(count);
+  for (std::uint32_t i = 0; i < graph.size(); ++i) {
+    number[i] = number[head[i]];
+    auto& [op, times] = joined[number[i]];
+    if (head[i] == i) {
+      const GraphCommunication& of = graph.communication_of(i);
+      op = {.rank_row = graph.ops[i].rank_row, .match = graph.match[i], .op = of.op, .dimension = of.dimension,
+            .with_others = is_with_others(graph, i), .transfer_known = graph.unseen.of(i) != 0};
+    }
+    times.measured_gap_ns += measured.gap_ns[i];
+    times.ideal_gap_ns += ideal.gap_ns[i];
+    times.measured_run_ns += measured.run_ns[i];
+    times.ideal_run_ns += ideal.run_ns[i];
+    if (const std::int64_t transfer_ns = graph.unseen.of(i); transfer_ns >= 0) times.hidden_run_ns += measured.run_ns[i] - transfer_ns;
+  }
+  return joined;
 }
 
 }  // namespace
 
+// Worked out as the operations lie, then put in order: along the order each operation would be a line of memory far from the one
+// before, in every list that is read.
 ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal) {
-  const GraphTimes& measured = graph.measured;
   const std::vector<std::uint32_t> head = heads_of(graph);
+  std::vector<std::uint32_t> number;
+  const std::vector<Joined> joined = joined_ops(graph, ideal, head, number);
   ShortGraph out;
-  std::size_t count = 0;
-  for (std::uint32_t i = 0; i < graph.size(); ++i) count += head[i] == i ? 1 : 0;
-  out.ops.reserve(count);
-  out.times.reserve(count);
-  out.first_pred.reserve(count + 1);
+  out.ops.reserve(joined.size());
+  out.times.reserve(joined.size());
+  out.first_pred.reserve(joined.size() + 1);
   out.first_pred.push_back(0);
   out.preds.reserve(graph.preds.size());
-  std::vector<std::uint32_t> place(graph.size(), 0);
-  for (const std::uint32_t i : graph.order) {
-    if (head[i] == i) {
-      const GraphOp& op = graph.ops[i];
-      place[i] = static_cast<std::uint32_t>(out.ops.size());
-      const GraphCommunication& of = graph.communication_of(i);
-      out.ops.push_back({.rank_row = op.rank_row, .match = graph.match[i], .op = of.op, .dimension = of.dimension,
-                         .with_others = is_with_others(graph, i), .transfer_known = graph.unseen.of(i) != 0});
-      out.times.emplace_back();
-      for (const std::uint32_t pred : graph.preds_of(i)) out.preds.push_back(place[head[pred]]);
-      out.first_pred.push_back(static_cast<std::uint32_t>(out.preds.size()));
-    }
-    ShortTimes& into = out.times[place[head[i]]];
-    into.measured_gap_ns += measured.gap_ns[i];
-    into.ideal_gap_ns += ideal.gap_ns[i];
-    into.measured_run_ns += measured.run_ns[i];
-    into.ideal_run_ns += ideal.run_ns[i];
-    if (const std::int64_t transfer_ns = graph.unseen.of(i); transfer_ns >= 0) into.hidden_run_ns += measured.run_ns[i] - transfer_ns;
+  std::vector<std::uint32_t> place(joined.size(), 0);
+  for (std::size_t at = 0; at < graph.order.size(); ++at) {
+    if (at + 2 * fetch_ahead < graph.order.size()) fetch_of(graph.order[at + 2 * fetch_ahead], head, number, graph.first_pred);
+    if (at + fetch_ahead < graph.order.size()) fetch_of(number[graph.order[at + fetch_ahead]], joined);
+    const std::uint32_t i = graph.order[at];
+    if (head[i] != i) continue;
+    place[number[i]] = static_cast<std::uint32_t>(out.ops.size());
+    out.ops.push_back(joined[number[i]].op);
+    out.times.push_back(joined[number[i]].times);
+    for (const std::uint32_t pred : graph.preds_of(i)) out.preds.push_back(place[number[pred]]);
+    out.first_pred.push_back(static_cast<std::uint32_t>(out.preds.size()));
   }
   out.first_member = graph.first_member;
   out.members.reserve(graph.members.size());
-  for (const std::uint32_t member : graph.members) out.members.push_back(place[member]);
+  for (const std::uint32_t member : graph.members) out.members.push_back(place[number[member]]);
   return out;
 }
 
@@ -137,6 +172,11 @@ CCL_INLINE inline CaseReplays::Lanes CaseReplays::replay(Pass& pass) const {
                times.ideal_run_ns);
   };
   for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+    if (const std::size_t next = i + fetch_ahead; next < graph_.ops.size()) {
+      fetch_of(place_[next], pass.end_ns);
+      if (graph_.first_pred[next] < pred_place_.size()) fetch_of(pred_place_[graph_.first_pred[next]], pass.end_ns);
+      if (graph_.ops[next].match >= 0) fetch_of(static_cast<std::size_t>(graph_.ops[next].match), pass.last_ns);
+    }
     const ShortTimes& times = graph_.times[i];
     const std::span preds = std::span(pred_place_).subspan(graph_.first_pred[i], graph_.first_pred[i + 1] - graph_.first_pred[i]);
     Lanes& at_ns = pass.end_ns[place_[i]];

@@ -10,10 +10,6 @@ TransferKind kind_of(const GraphCommunication& of) {
   return {is_point_to_point(of.op) ? CollectiveOp::send_recv : of.op, of.dimension, of.group_size, of.payload_bytes};
 }
 
-bool is_with_others(const StepOps& step, std::size_t i) {
-  return step.ops[i].kind == EventKind::communication && step.communication_of(i).group_size != 1;
-}
-
 bool has_unseen_members(const StepGraph& graph, std::size_t i) {
   if (!is_with_others(graph, i)) return false;
   if (graph.match[i] < 0) return true;

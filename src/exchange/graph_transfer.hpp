@@ -21,7 +21,9 @@ struct TransferKind {
 TransferKind kind_of(const GraphCommunication& communication);
 
 /// Whether it needs other ranks; one that does waits for them, or its transfer is theirs too.
-bool is_with_others(const StepOps& step, std::size_t i);
+inline bool is_with_others(const StepOps& step, std::size_t i) {
+  return step.ops[i].kind == EventKind::communication && step.communication_of(i).group_size != 1;
+}
 /// Whether op i communicates with ranks of which not all are in its match.
 bool has_unseen_members(const StepGraph& graph, std::size_t i);
 

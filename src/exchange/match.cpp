@@ -38,6 +38,7 @@ std::vector<Bytes> tell_members(const MatchedCollectives& matched, const ClockMo
                                 const Comm& comm, std::vector<RecordVerdict>& own) {
   std::vector<ByteWriter> out(static_cast<std::size_t>(comm.num_workers()));
   std::vector<std::vector<std::uint32_t>> locals(out.size());  // of one instance
+  const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   for (const MatchedInstance& instance : matched.instances) {
     if (!instance.credible) continue;
     const std::span<const MatchedMember> members(matched.members.data() + instance.first_member,
@@ -47,9 +48,9 @@ std::vector<Bytes> tell_members(const MatchedCollectives& matched, const ClockMo
     verdict.transfer_ns = instance.transfer_ns;
     verdict.lag_ns = instance.lag_ns;
     for (const MatchedMember& m : members) {
-      const std::int32_t host = ranks.entries[static_cast<std::size_t>(m.rank_row)].host_index;
-      if (m.rank.value == instance.last_rank)
-        verdict.last_start_ns = host < 0 ? m.start_ns : clock.corrected(host, m.start_ns);
+      if (m.rank.value != instance.last_rank) continue;
+      const std::int32_t host = hosts[static_cast<std::size_t>(m.rank_row)];
+      verdict.last_start_ns = host < 0 ? m.start_ns : clock.corrected(host, m.start_ns);
     }
     for (const MatchedMember& m : members)
       if (m.worker == comm.worker())

@@ -16,10 +16,10 @@ bool same_step(const MatchedInstance& a, const MatchedInstance& b) {
   return a.iteration == b.iteration && a.replica == b.replica && a.group == b.group && a.step == b.step;
 }
 
-/// f(first, end) for every run of instances of one group in one step.
+/// f(first, end) for every run of instances, from number first on, of one group in one step.
 template <class F>
-void for_each_step(const std::vector<MatchedInstance>& instances, F f) {
-  for (std::size_t first = 0, end = 0; first < instances.size(); first = end) {
+void for_each_step(const std::vector<MatchedInstance>& instances, std::size_t first, F f) {
+  for (std::size_t end = first; first < instances.size(); first = end) {
     while (end < instances.size() && same_step(instances[end], instances[first])) ++end;
     f(first, end);
   }
@@ -72,11 +72,13 @@ std::vector<UsualOffset> usual_offsets(const MatchedCollectives& matched, std::s
   return ranks;
 }
 
-std::int64_t deviation_ns(const MatchedInstance& instance, const MatchedMember* members,
-                          const std::vector<UsualOffset>& ranks) {
+/// −1: not symmetric.
+std::int64_t deviation_ns(const MatchedCollectives& matched, std::size_t i, const std::vector<UsualOffset>& ranks) {
+  const MatchedInstance& instance = matched.instances[i];
+  if (!is_symmetric(instance.op)) return -1;
   bool have_base = false;
   std::int64_t base_ns = 0, largest_ns = 0;
-  for_each_member(instance, members, ranks, [&](std::size_t row, const MatchedMember& m) {
+  for_each_member(instance, &matched.members[instance.first_member], ranks, [&](std::size_t row, const MatchedMember& m) {
     if (!ranks[row].known) return;
     const std::int64_t end_ns = m.start_ns + m.dur_ns - ranks[row].offset_ns;
     if (!have_base) base_ns = end_ns;
@@ -99,31 +101,28 @@ void make_cross_rank_absent(MatchedInstance& instance, MatchedMember* members) {
 
 std::vector<std::int64_t> end_deviations_ns(const MatchedCollectives& matched) {
   std::vector<std::int64_t> deviations(matched.instances.size(), -1);
-  for_each_step(matched.instances, [&](std::size_t first, std::size_t end) {
+  for_each_step(matched.instances, 0, [&](std::size_t first, std::size_t end) {
     const std::vector<UsualOffset> ranks = usual_offsets(matched, first, end);
-    for (std::size_t i = first; i < end; ++i) {
-      const MatchedInstance& instance = matched.instances[i];
-      if (is_symmetric(instance.op))
-        deviations[i] = deviation_ns(instance, &matched.members[instance.first_member], ranks);
-    }
+    for (std::size_t i = first; i < end; ++i) deviations[i] = deviation_ns(matched, i, ranks);
   });
   return deviations;
 }
 
-void check_ends(MatchedCollectives& matched, MatchCounts& counts) {
-  const std::vector<std::int64_t> deviations = end_deviations_ns(matched);
-  for_each_step(matched.instances, [&](std::size_t first, std::size_t end) {
+void check_ends(MatchedCollectives& matched, std::size_t first_instance, MatchCounts& counts) {
+  for_each_step(matched.instances, first_instance, [&](std::size_t first, std::size_t end) {
+    const std::vector<UsualOffset> ranks = usual_offsets(matched, first, end);
     std::int64_t symmetric = 0, suspects = 0;
     for (std::size_t i = first; i < end; ++i) {
       MatchedInstance& instance = matched.instances[i];
-      if (deviations[i] < 0) continue;
+      const std::int64_t deviation = deviation_ns(matched, i, ranks);
+      if (deviation < 0) continue;
       ++symmetric;
       const bool all_to_all = instance.op == CollectiveOp::all_to_all || instance.op == CollectiveOp::all_to_allv;
-      instance.suspect = deviations[i] > (all_to_all ? suspect_all_to_all_ns : suspect_ns);
+      instance.suspect = deviation > (all_to_all ? suspect_all_to_all_ns : suspect_ns);
       if (!instance.suspect) continue;
       ++suspects;
       counts.instance(instance, Code::collective_suspect,
-                      std::string(to_text(instance.op)) + " whose ends are " + std::to_string(deviations[i]) + " ns apart");
+                      std::string(to_text(instance.op)) + " whose ends are " + std::to_string(deviation) + " ns apart");
     }
     if (suspects * 10 <= symmetric) return;
     for (std::size_t i = first; i < end; ++i)

@@ -49,44 +49,36 @@ void fill_sizes(MatchedInstance& instance, std::span<MatchedMember> members,
     instance.wire_bytes = wire_bytes(instance.op, instance.payload_bytes, std::max(2, instance.group_size));
 }
 
-/// Link classes of the sets of ranks of one group, which repeat from instance to instance.
+/// Link classes of the sets of ranks of one group in one iteration, which repeat from instance to instance.
 class LinkClasses {
  public:
   explicit LinkClasses(const Ranks& ranks) : ranks_(ranks) {}
-  LinkClass of(const MatchedInstance& instance, const Group* group, std::span<const MatchedMember> members) {
+  LinkClass of(const MatchedInstance& instance, const Group& group, std::span<const MatchedMember> members) {
     const bool same_ranks = std::equal(members.begin(), members.end(), last_seen_.begin(), last_seen_.end(),
                                        [](const MatchedMember& m, std::int32_t rank) { return m.rank.value == rank; });
     // A missing member on another host would make the link inter: only a full list says intra.
-    const bool whole = is_point_to_point(instance.op) || group == nullptr || !group->members_complete;
-    if (same_ranks && instance.iteration == iteration_ && instance.replica == replica_ && whole == whole_ &&
-        group == group_)
-      return last_;
+    const bool whole = is_point_to_point(instance.op) || !group.members_complete;
+    if (same_ranks && whole == whole_) return last_;
     last_seen_.clear();
     for (const MatchedMember& m : members) last_seen_.push_back(m.rank.value);
     last_ = ranks_.link_class(instance.iteration, instance.replica, last_seen_);
-    if (last_ != LinkClass::inter && !whole && last_seen_.size() < group->members.size())
-      last_ = ranks_.link_class(instance.iteration, instance.replica, group->members);
-    iteration_ = instance.iteration;
-    replica_ = instance.replica;
+    if (last_ != LinkClass::inter && !whole && last_seen_.size() < group.members.size())
+      last_ = ranks_.link_class(instance.iteration, instance.replica, group.members);
     whole_ = whole;
-    group_ = group;
     return last_;
   }
 
  private:
   const Ranks& ranks_;
   std::vector<std::int32_t> last_seen_;
-  std::int32_t iteration_ = -2, replica_ = -2;
   bool whole_ = false;
-  const Group* group_ = nullptr;
   LinkClass last_ = LinkClass::unknown;
 };
 
 /// "rank 3 and 2 others of it are missing"; empty where the members are not known.
-std::string missing_text(const Group* group, std::span<const MatchedMember> members) {
-  if (group == nullptr) return "";
+std::string missing_text(const Group& group, std::span<const MatchedMember> members) {
   std::int32_t first = -1, count = 0;
-  for (const std::int32_t rank : group->members) {
+  for (const std::int32_t rank : group.members) {
     const auto is_it = [&](const MatchedMember& m) { return m.rank.value == rank; };
     if (std::any_of(members.begin(), members.end(), is_it)) continue;
     if (count++ == 0 || rank < first) first = rank;
@@ -124,9 +116,9 @@ void Drafts::add(const RecordRefs& members_of_one, MatchRule rule, CollectiveOp 
 }
 
 void check_exchange(const MatchedInstance& instance, std::span<const CollectiveRecord* const> records,
-                    const Group* group, const SplitIndex& splits, MatchCounts& counts) {
-  if (group != nullptr && group->members_complete && !splits.empty())
-    if (const auto worst = find_dispute(records, group->members, splits))
+                    const Group& group, const SplitIndex& splits, MatchCounts& counts) {
+  if (group.members_complete && !splits.empty())
+    if (const auto worst = find_dispute(records, group.members, splits))
       return counts.dispute(instance, Unmatched::pair_disagrees, worst->difference(), worst->text());
   std::int64_t sent = 0, received = 0;
   for (const CollectiveRecord* r : records) {
@@ -139,19 +131,17 @@ void check_exchange(const MatchedInstance& instance, std::span<const CollectiveR
                    "members send " + std::to_string(sent) + " bytes in all and receive " + std::to_string(received));
 }
 
-MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups,
-                                 const SplitIndex& splits, MatchCounts& counts) {
-  MatchedCollectives matched;
-  matched.instances = drafts.instances;
+void finish_drafts(Drafts& drafts, const Ranks& ranks, const Group& group, const SplitIndex& splits,
+                   MatchedCollectives& matched, MatchCounts& counts) {
   const auto key = [&](const MatchedInstance& i) {
-    return std::tuple(i.iteration, i.replica, i.group, i.step, i.sequence, i.ordinal, i.op,
-                      drafts.members[i.first_member]->rank, drafts.members[i.first_member + 1]->rank);
+    return std::tuple(i.step, i.sequence, i.ordinal, i.op, drafts.members[i.first_member]->rank,
+                      drafts.members[i.first_member + 1]->rank);
   };
-  std::sort(matched.instances.begin(), matched.instances.end(),
+  std::sort(drafts.instances.begin(), drafts.instances.end(),
             [&](const MatchedInstance& a, const MatchedInstance& b) { return key(a) < key(b); });
-  matched.members.reserve(drafts.members.size());
   LinkClasses links(ranks);
-  for (MatchedInstance& instance : matched.instances) {
+  for (const MatchedInstance& draft : drafts.instances) {
+    MatchedInstance& instance = matched.instances.emplace_back(draft);
     const std::span<const CollectiveRecord* const> records(drafts.members.data() + instance.first_member,
                                                            static_cast<std::size_t>(instance.members_seen));
     instance.first_member = static_cast<std::uint32_t>(matched.members.size());
@@ -166,12 +156,10 @@ MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const
       member.before = r->before;
     }
     const std::span<MatchedMember> members(matched.members.data() + instance.first_member, records.size());
-    const Group* group = groups.find(instance.group);
-    if (group != nullptr && group->size > 0) instance.group_size = group->size;
+    if (group.size > 0) instance.group_size = group.size;
     const std::int64_t expected = is_point_to_point(instance.op) ? 2
-                                  : instance.group_size > 0      ? instance.group_size
-                                  : group != nullptr ? static_cast<std::int64_t>(group->members.size())
-                                                     : 0;
+                                  : instance.group_size > 0    ? instance.group_size
+                                                               : static_cast<std::int64_t>(group.members.size());
     instance.incomplete = instance.members_seen < expected;
     if (instance.incomplete) counts.instance(instance, Code::collective_incomplete, missing_text(group, members));
     fill_sizes(instance, members, records);
@@ -184,7 +172,8 @@ MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const
                                return a.dur_ns < b.dur_ns;
                              })->dur_ns;
   }
-  return matched;
+  drafts.instances.clear();
+  drafts.members.clear();
 }
 
 }  // namespace ccl

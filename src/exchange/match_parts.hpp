@@ -94,17 +94,17 @@ std::map<const CollectiveRecord*, std::int32_t> find_peers(const std::vector<Ste
 /// One group's candidates of one iteration, all steps, where every collective has its sequence number.
 void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, MatchCounts& counts);
 
-/// Sorts the drafts and fills sizes and clock-free numbers.
-MatchedCollectives finish_drafts(const Drafts& drafts, const Ranks& ranks, const Groups& groups,
-                                 const SplitIndex& splits, MatchCounts& counts);
-/// Whether the members of an all-to-all agree on what each sends each; else that is counted. group: null if unknown.
+/// Puts one group's drafts in order behind what is matched, with sizes and clock-free numbers; drafts are empty then.
+void finish_drafts(Drafts& drafts, const Ranks& ranks, const Group& group, const SplitIndex& splits,
+                   MatchedCollectives& matched, MatchCounts& counts);
+/// Whether the members of an all-to-all agree on what each sends each; else that is counted.
 void check_exchange(const MatchedInstance& instance, std::span<const CollectiveRecord* const> records,
-                    const Group* group, const SplitIndex& splits, MatchCounts& counts);
+                    const Group& group, const SplitIndex& splits, MatchCounts& counts);
 
 /// Deviation of the ends of every instance from the median end difference of its members in that group and step,
 /// in ns; −1 for what is not symmetric.
 std::vector<std::int64_t> end_deviations_ns(const MatchedCollectives& matched);
-/// Marks suspect instances; where too many are, the group's cross-rank numbers of that step become absent.
-void check_ends(MatchedCollectives& matched, MatchCounts& counts);
+/// Marks suspect instances from number first on; where too many are, the group's cross-rank numbers of that step become absent.
+void check_ends(MatchedCollectives& matched, std::size_t first, MatchCounts& counts);
 
 }  // namespace ccl

@@ -125,6 +125,13 @@ std::int32_t Ranks::find(std::int32_t iteration, std::int32_t replica, RankId ra
   return at != entries.end() && key(*at) == wanted ? static_cast<std::int32_t>(at - entries.begin()) : -1;
 }
 
+std::vector<std::int32_t> Ranks::hosts_by_row() const {
+  std::vector<std::int32_t> by_row;
+  by_row.reserve(entries.size());
+  for (const RankEntry& entry : entries) by_row.push_back(entry.host_index);
+  return by_row;
+}
+
 std::int64_t Ranks::covered() const {
   std::vector<RankId> present;
   present.reserve(entries.size());

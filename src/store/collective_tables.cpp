@@ -136,13 +136,14 @@ std::vector<DealtMember> deal_members(const MatchedCollectives& mine, const std:
   };
   std::vector<std::vector<Numbered>> back(static_cast<std::size_t>(comm.num_workers()));
   for (const D& row : dealt) back[static_cast<std::size_t>(row.owner)].push_back({row.number, row.local});
+  const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   std::vector<DealtMember> rows;
   rows.reserve(mine.members.size());
   for (const Numbered& numbered : exchange_rows(comm, std::move(back))) {
     const MatchedInstance& instance = mine.instances[numbered.local];
     for (std::size_t i = 0; i < static_cast<std::size_t>(instance.members_seen); ++i) {
       const MatchedMember& member = mine.members[instance.first_member + i];
-      const std::int32_t host = ranks.entries[static_cast<std::size_t>(member.rank_row)].host_index;
+      const std::int32_t host = hosts[static_cast<std::size_t>(member.rank_row)];
       const auto corrected = [&](std::int64_t t_ns) { return host < 0 ? t_ns : clock.corrected(host, t_ns); };
       rows.push_back({numbered.number, corrected(member.start_ns), corrected(member.start_ns + member.dur_ns),
                       member.wait_ns, member.payload_bytes, member.rank});
