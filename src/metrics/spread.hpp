@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -79,10 +80,28 @@ struct SpreadOf {
   static std::vector<ColumnSpec<SpreadOf>> columns(const Resolver&) { return {}; }
 };
 
+/// As sort_and_fold(rows), key by key: however many there are, a row is only compared with those of its own. Best where a
+/// rank's rows of one key lie together.
+template <class Of>
+void sort_and_fold_each(std::vector<Valued<Of>>& rows) {
+  std::map<Of, std::vector<Valued<Of>>> keys;
+  auto at = keys.end();
+  for (const Valued<Of>& row : rows) {
+    if (at == keys.end() || at->first != row.of) at = keys.try_emplace(row.of).first;
+    at->second.push_back(row);
+  }
+  rows.clear();
+  for (auto& [of, of_key] : keys) {
+    sort_and_fold(of_key);
+    rows.insert(rows.end(), of_key.begin(), of_key.end());
+    of_key = {};
+  }
+}
+
 /// Collective. Takes the rows; returns the spreads of this worker's slice.
 template <class Of>
 std::vector<SpreadOf<Of>> spreads(std::vector<Valued<Of>>& rows, const Comm& comm) {
-  sort_and_fold(rows);
+  sort_and_fold_each(rows);
   const std::vector<Valued<Of>> mine =
       deal(std::exchange(rows, {}), comm, [](const auto& a, const auto& b) { return a.key() < b.key(); });
   std::vector<SpreadOf<Of>> out;

@@ -174,6 +174,7 @@ void add_transfer(const MatchedInstance& instance, std::span<const MatchedMember
 
 void add_elsewhere(const ClosingRank& rank, std::vector<Elsewhere>& out) {
   if (rank.verdicts.empty()) return;
+  std::vector<Elsewhere> of_rank;  // no row is of two ranks: what one has is folded by itself
   const auto& records = rank.records;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const CollectiveRecord& late = records[i];
@@ -202,13 +203,15 @@ void add_elsewhere(const ClosingRank& rank, std::vector<Elsewhere>& out) {
       if (waits) {
         row.for_rank = whom;
         row.time_ns = waited_until_ns - started_ns;
-        out.push_back(row);
+        of_rank.push_back(row);
       }
       row.for_rank = -1;
       row.time_ns = end_ns - (waits ? waited_until_ns : started_ns);
-      if (row.time_ns > 0) out.push_back(row);
+      if (row.time_ns > 0) of_rank.push_back(row);
     }
   }
+  sort_and_fold(of_rank);
+  out.insert(out.end(), of_rank.begin(), of_rank.end());
 }
 
 }  // namespace ccl::straggler

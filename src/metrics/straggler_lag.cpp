@@ -96,6 +96,7 @@ struct StragglerLag {
     waiting.steps.move_to(out.of<Row>());
     waiting.groups.move_to(out.of<ByGroup>());
     waiting.dimensions.move_to(out.of<ByDimension>());
+    waiting.blames.move_to(out.of<Blame>());
     for (const FirstMeeting& meeting : first)
       if (meeting.rank.known()) out.of<FirstMeeting>().push_back(meeting);
     out.for_each([](auto& rows) { sort_and_fold(rows); });
@@ -103,7 +104,6 @@ struct StragglerLag {
 
   static void closing(const ClosingRank& rank, const ClosingContext&, Tables& out) {
     add_elsewhere(rank, out.of<Elsewhere>());
-    out.fold_when_doubled<Elsewhere>();
   }
 
   static void deal(const Comm& comm, Tables& out) { out.of<LagSpread>() = spreads(out.of<Lag>(), comm); }
@@ -152,7 +152,9 @@ struct StragglerLag {
     SummedByRank<Row> steps;
     SummedByRank<ByGroup> groups;
     SummedByRank<ByDimension> dimensions;
-    explicit Waiting(std::size_t ranks_count) : steps(ranks_count), groups(ranks_count), dimensions(ranks_count) {}
+    SummedByRank<Blame> blames;
+    explicit Waiting(std::size_t ranks_count)
+        : steps(ranks_count), groups(ranks_count), dimensions(ranks_count), blames(ranks_count) {}
   };
 
   // Rows of one instance: its lag, and for every member its wait; the last one also gets the blame.
@@ -176,8 +178,8 @@ struct StragglerLag {
         waits.last_incomplete_count = instance.incomplete ? 1 : 0;
         waits.last_members_seen = instance.members_seen;
       } else {
-        out.of<Blame>().push_back(
-            {instance.iteration, instance.replica, member.rank.value, instance.last_rank, waits.wait_ns, 1});
+        waiting.blames.add(member.rank_row,
+                           {instance.iteration, instance.replica, member.rank.value, instance.last_rank, waits.wait_ns, 1});
       }
       waiting.steps.add(member.rank_row, {step, member.rank, instance.replica, waits});
       waiting.groups.add(member.rank_row,

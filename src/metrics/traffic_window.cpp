@@ -95,13 +95,15 @@ struct TrafficWindow {
 
   static void closing(const ClosingRank& rank, const ClosingContext&, Tables& out) {
     std::map<std::pair<std::int64_t, GroupId>, std::int64_t> last_end;
+    std::vector<Gap> of_rank;
     for (const CollectiveRecord& record : rank.records) {  // by start
       if (record.step == outside_step) continue;
       const auto [at, first] = last_end.try_emplace({record.step, record.group}, record.end_ns());
-      if (!first) out.of<Gap>().push_back({record.group, record.start_ns - at->second, 1});
+      if (!first) of_rank.push_back({record.group, record.start_ns - at->second, 1});
       at->second = std::max(at->second, record.end_ns());
     }
-    out.fold_when_doubled<Gap>();
+    sort_and_fold(of_rank);
+    out.of<Gap>().insert(out.of<Gap>().end(), of_rank.begin(), of_rank.end());
   }
 
   static void deal(const Comm& comm, Tables& out) {
