@@ -121,7 +121,7 @@ void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> 
 /// messages, of known size).
 void add_transfer(const MatchedInstance& instance, std::span<const MatchedMember> members, Dimension dimension,
                   std::vector<Transfer>& out);
-/// What this rank waited for in other groups before the collectives where it is last.
+/// What this rank waited for in other groups before the collectives where it is last; its rows by key, each key once.
 void add_elsewhere(const ClosingRank& rank, std::vector<Elsewhere>& out);
 
 /// The blame of a rank on a group, by where it comes from.

@@ -87,7 +87,14 @@ class Stages:
 
     def behind_parse_us(self):
         """CPU of the slowest worker in the stages behind the parse, µs a collective record."""
-        return sum(self.cpu_s[stage] for stage in BEHIND_PARSE) * 1e6 / max(self.items["match"], 1)
+        return self.us_a_record(self.cpu_s)
+
+    def behind_parse_wall_us(self):
+        """Wall time of the slowest worker in each of these stages, µs a collective record."""
+        return self.us_a_record(self.wall_s)
+
+    def us_a_record(self, seconds):
+        return sum(seconds[stage] for stage in BEHIND_PARSE) * 1e6 / max(self.items["match"], 1)
 
 
 def table(rows, head):

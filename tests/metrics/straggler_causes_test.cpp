@@ -249,10 +249,10 @@ TEST(StragglerCauses, WaitsInOtherGroupsBeforeBeingLastAreKept) {
   std::vector<Elsewhere> out;
   add_elsewhere({0, entry, {}, records, verdicts}, out);
   ASSERT_EQ(out.size(), 2U);
-  EXPECT_EQ(out[0].for_rank, 3);
-  EXPECT_EQ(out[0].time_ns, 400);
-  EXPECT_EQ(out[1].for_rank, -1);
-  EXPECT_EQ(out[1].time_ns, 100);
+  EXPECT_EQ(out[0].for_rank, -1);  // by key: the transfer first
+  EXPECT_EQ(out[0].time_ns, 100);
+  EXPECT_EQ(out[1].for_rank, 3);
+  EXPECT_EQ(out[1].time_ns, 400);
 }
 
 }  // namespace
