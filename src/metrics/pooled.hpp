@@ -2,10 +2,11 @@
 // the rank's steps and devices. Report stage, on worker 0.
 #pragma once
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "core/sort_runs.hpp"
 #include "core/statistics.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
@@ -27,26 +28,33 @@ struct PooledRatio {
 template <class Row, class Numerator, class Denominator>
 PooledRatio pooled_ratio(const std::vector<Row>& rows, Numerator numerator, Denominator denominator) {
   struct Sum {
+    RankKey rank;
     std::int64_t above = 0, below = 0;
+    const RankKey& key() const { return rank; }
+    void combine(const Sum& more) {
+      above += more.above;
+      below += more.below;
+    }
   };
-  std::map<RankKey, Sum> ranks;
+  std::vector<Sum> ranks;  // step after step, each by rank
   Sum all;
   for (const Row& row : rows) {
     if (denominator(row) <= 0) continue;
-    Sum& sum = ranks[{row.replica, row.rank}];
-    for (Sum* into : {&sum, &all}) {
-      into->above += numerator(row);
-      into->below += denominator(row);
-    }
+    const Sum sum{{row.replica, row.rank}, numerator(row), denominator(row)};
+    all.combine(sum);
+    if (!ranks.empty() && ranks.back().rank == sum.rank) ranks.back().combine(sum);
+    else ranks.push_back(sum);
   }
+  sort_runs(ranks, [](const Sum& a, const Sum& b) { return a.rank < b.rank; });
+  sort_and_fold(ranks);
   PooledRatio out;
   out.ranks_count = ranks.size();
   if (ranks.empty()) return out;
   out.value = ratio(static_cast<double>(all.above), static_cast<double>(all.below));
-  for (const auto& [rank, sum] : ranks) {
+  for (const Sum& sum : ranks) {
     const double value = ratio(static_cast<double>(sum.above), static_cast<double>(sum.below));
-    if (!(value >= out.smallest)) out.smallest = value, out.smallest_rank = rank;
-    if (!(value <= out.largest)) out.largest = value, out.largest_rank = rank;
+    if (!(value >= out.smallest)) out.smallest = value, out.smallest_rank = sum.rank;
+    if (!(value <= out.largest)) out.largest = value, out.largest_rank = sum.rank;
   }
   return out;
 }

@@ -3,6 +3,7 @@
 // phase; shares divide by period = gap + len(GPU window). Phases overlap on the GPU where
 // their events do (prefetch), so that shares can add to more than 1, none being above 1. Merge: keys are disjoint.
 #include <array>
+#include <map>
 
 #include "core/sort_runs.hpp"
 #include "metrics/layers.hpp"
