@@ -43,7 +43,7 @@ struct GraphCommunication {
   std::uint16_t unused = 0;    // it travels as it lies
 };
 
-/// place: among the instances of the worker that owns the match.
+/// place: among the matches of the worker that owns it, those of a step one behind the other.
 constexpr std::uint64_t instance_id(int worker, std::size_t place) {
   return (static_cast<std::uint64_t>(worker) << 40) + place + 1;
 }

@@ -1,6 +1,8 @@
 // The way of the chains to the owners of the steps.
 #include <algorithm>
+#include <map>
 #include <span>
+#include <utility>
 
 #include "core/collective_math.hpp"
 #include "exchange/clock.hpp"
@@ -10,18 +12,36 @@
 namespace ccl {
 namespace {
 
-/// Ids of matches that members know alike, whoever owns them: the owner's number and the place among its instances.
+/// Whether the members of a match leave it together, and are known.
+bool is_in_graph(const MatchedInstance& instance) {
+  const bool together = is_symmetric(instance.op) || is_point_to_point(instance.op);
+  return instance.credible && together && instance.members_seen >= 2;
+}
+
+/// Ids of matches that members know alike, whoever owns them: the owner's number and a place, those of a step one behind
+/// the other.
 std::vector<std::uint64_t> instances_of(const Matched& matched, std::size_t records_count, const Comm& comm) {
   struct Told {
     std::uint32_t local = 0, unused = 0;
     std::uint64_t instance = 0;
   };
+  std::map<StepKey, std::size_t> place;  // of the next instance of a step
+  const auto key_of = [](const MatchedInstance& instance) {
+    return StepKey{{instance.iteration, instance.step}, instance.replica};
+  };
+  auto at = place.end();  // they come in runs
+  const auto place_of = [&](const MatchedInstance& instance) -> std::size_t& {
+    if (const StepKey key = key_of(instance); at == place.end() || at->first != key) at = place.try_emplace(key, 0).first;
+    return at->second;
+  };
+  for (const MatchedInstance& instance : matched.mine.instances)
+    if (is_in_graph(instance)) ++place_of(instance);
+  std::size_t first = 0;
+  for (auto& [key, next] : place) first += std::exchange(next, first);
   std::vector<std::vector<Told>> out(static_cast<std::size_t>(comm.num_workers()));
-  for (std::size_t i = 0; i < matched.mine.instances.size(); ++i) {
-    const MatchedInstance& instance = matched.mine.instances[i];
-    const bool together = is_symmetric(instance.op) || is_point_to_point(instance.op);
-    if (!instance.credible || !together || instance.members_seen < 2) continue;
-    const std::uint64_t id = instance_id(comm.worker(), i);
+  for (const MatchedInstance& instance : matched.mine.instances) {
+    if (!is_in_graph(instance)) continue;
+    const std::uint64_t id = instance_id(comm.worker(), place_of(instance)++);
     for (std::int32_t m = 0; m < instance.members_seen; ++m) {
       const MatchedMember& member = matched.mine.members[instance.first_member + static_cast<std::size_t>(m)];
       out[static_cast<std::size_t>(member.worker)].push_back({member.local, 0, id});

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int most_careful_rounds = 32;  // then all matches of a tangle are cut at once
 
-/// Numbers of matches by their id: a list a worker, since its ids of one step lie close together.
+/// Numbers of matches by their id: a list a worker, since its ids of one step lie one behind the other.
 class MatchNumbers {
  public:
   explicit MatchNumbers(const StepGraph& graph) {
