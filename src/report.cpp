@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/wording.hpp"
 #include "metrics/card_check.hpp"
 #include "metrics/pack_report.hpp"
 #include "store/losses.hpp"
@@ -77,8 +78,8 @@ std::string idle_workers_line(const std::vector<TraceFile>& files, std::size_t w
     reading.insert(file.readers.begin(), file.readers.end());
   }
   if (reading.size() >= workers) return "";
-  return fmt::format("{} workers for {} trace file{}: {} had nothing to read\n", workers, files.size(),
-                     files.size() == 1 ? "" : "s", workers - reading.size());
+  return fmt::format("{} workers for {}: {} had nothing to read\n", workers, counted(files.size(), "trace file"),
+                     workers - reading.size());
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "compare/change.hpp"
-#include "metrics/format.hpp"
+#include "core/number_list.hpp"
 
 namespace ccl {
 namespace {
@@ -77,8 +77,7 @@ std::string lacking_ranks(const StoredRun& run) {
                                      std::pair("no_gpu_events", "no GPU events on")}) {
     const auto found = run.ranks_by_status().find(status);
     if (found == run.ranks_by_status().end()) continue;
-    text += (text.empty() ? "" : ", ") + std::string(what) + (found->second.size() == 1 ? " rank " : " ranks ") +
-            rank_list(found->second);
+    text += (text.empty() ? "" : ", ") + what + " " + ranks_text(found->second);
   }
   return text;
 }

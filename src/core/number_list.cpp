@@ -25,4 +25,8 @@ std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most) 
   return number_list({ranks.begin(), ranks.end()}, most, 3);
 }
 
+std::string ranks_text(const std::vector<std::int32_t>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + rank_list(ranks);
+}
+
 }  // namespace ccl

@@ -12,5 +12,7 @@ std::string number_list(std::vector<std::int64_t> numbers, std::size_t most, std
 
 /// Of ranks in a line of the page.
 std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most = 6);
+/// The same behind its noun: "rank 5", "ranks 0-3, 7".
+std::string ranks_text(const std::vector<std::int32_t>& ranks);
 
 }  // namespace ccl

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "core/number_list.hpp"
-#include "metrics/format.hpp"
+#include "core/wording.hpp"
 
 namespace ccl {
 namespace {
@@ -29,10 +29,6 @@ StepNumbers marked_as_lost(const RankEntry& entry) {
 bool has_a_step(const RankEntry& entry) {
   return std::any_of(entry.facts.steps.begin(), entry.facts.steps.end(),
                      [](const Step& step) { return step.has_gpu_events(); });
-}
-
-std::string ranks_text(const std::vector<std::int32_t>& ranks) {
-  return (ranks.size() == 1 ? "rank " : "ranks ") + rank_list(ranks);
 }
 
 /// Ranks of which no step can be told: their traces have no events of a GPU, or damage took some of each step.

@@ -200,7 +200,7 @@ struct TokenToExpertAssignment {
     add_line(out.page, "experts",
              "expert " + std::to_string(most - logged.loads.begin()) + " of " + std::to_string(rows.size()) + " gets " +
                  decimals(*most / average) + " times the mean; entropy " + decimals(entropy) + " of 1 (" +
-                 std::to_string(logged.files_count) + " gate log" + (logged.files_count == 1 ? "" : "s") + ", from " +
+                 counted(static_cast<std::size_t>(logged.files_count), "gate log") + ", from " +
                  logged.file + ")");
     return true;
   }

@@ -5,8 +5,9 @@
 #include <map>
 #include <set>
 
+#include "core/number_list.hpp"
+#include "core/wording.hpp"
 #include "discover/natural_order.hpp"
-#include "metrics/format.hpp"
 #include "store/plain_text.hpp"
 
 namespace ccl {
@@ -50,7 +51,7 @@ std::string code_text(const Loss& loss, const Problem& problem, std::set<Code>& 
 std::string text_of(const Loss& loss, std::set<Code>& explained) {
   std::string text;
   if (!loss.ranks.empty())
-    text = (loss.ranks.size() == 1 ? "rank " : "ranks ") + rank_list({loss.ranks.begin(), loss.ranks.end()}) + ", ";
+    text = ranks_text({loss.ranks.begin(), loss.ranks.end()}) + ", ";
   text += (loss.file.empty() ? "no file" : loss.file) + ": ";
   for (std::size_t i = 0; i < loss.first.size() && i < most_codes; ++i)
     text += (i == 0 ? "" : ", ") + code_text(loss, loss.first[i], explained);

@@ -6,8 +6,9 @@
 #include <set>
 #include <utility>
 
+#include "core/number_list.hpp"
+#include "core/wording.hpp"
 #include "exchange/coverage.hpp"
-#include "metrics/format.hpp"
 #include "store/losses.hpp"
 #include "store/plain_text.hpp"
 #include "store/results.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/statistics.hpp"
+#include "core/wording.hpp"
 #include "exchange/coverage.hpp"
-#include "metrics/format.hpp"
 #include "store/plain_text.hpp"
 #include "store/run_facts.hpp"
 #include "store/text_file.hpp"

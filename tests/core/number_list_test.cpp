@@ -19,5 +19,10 @@ TEST(NumberList, HowManyAreNotShownIsSaid) {
   EXPECT_EQ(rank_list({0, 2, 4, 6, 8, 10}, 3), "0, 2, 4 and 3 more");
 }
 
+TEST(NumberList, OneRankIsNoPlural) {
+  EXPECT_EQ(ranks_text({5}), "rank 5");
+  EXPECT_EQ(ranks_text({7, 0, 1, 2}), "ranks 0-2, 7");
+}
+
 }  // namespace
 }  // namespace ccl
