@@ -8,7 +8,7 @@ namespace ccl {
 namespace {
 
 std::string alone(int tasks) {
-  return "srun started " + std::to_string(tasks) + " tasks without PMIx (each would be alone) add --mpi=pmix";
+  return "srun started " + std::to_string(tasks) + " tasks without PMIx (each would be alone). Add --mpi=pmix.";
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ ExitCode serve(const Request& request, const std::exception_ptr& refused, const 
     if (comm.is_first()) complain(error.what());
     return error.exit_code();
   } catch (const std::exception& error) {
-    complain("worker " + std::to_string(comm.worker()) + ": internal error (" + error.what() + ") please report it");
+    complain("worker " + std::to_string(comm.worker()) + ": internal error (" + error.what() + "). Please report it.");
     comm.abort(exit_status(ExitCode::runtime_failure));
   }
 }
@@ -206,7 +206,7 @@ int run_program(int argc, char** argv) {
       return exit_status(error.exit_code());
     }
   } catch (const std::exception& error) {
-    complain(std::string("internal error (") + error.what() + ") please report it");
+    complain(std::string("internal error (") + error.what() + "). Please report it.");
     return exit_status(ExitCode::runtime_failure);
   }
   if (const std::string problem = problem_before_mpi(launch); !problem.empty()) {

@@ -37,8 +37,8 @@ void refuse_nothing(const Config& config, const Problems& mine, const Comm& comm
   const bool no_gpu = all.count(Code::no_gpu_events) > 0;
   throw FatalError(ExitCode::bad_request,
                    "no usable trace in " + config.input.folders.front() + " (" + why + ")" +
-                       (only_rank_unknown ? " see --rank-regex if only file names tell the ranks"
-                        : no_gpu          ? " profile with ProfilerActivity.CUDA"
+                       (only_rank_unknown ? ". See --rank-regex if only file names tell the ranks."
+                        : no_gpu          ? ". Profile with ProfilerActivity.CUDA."
                                           : ""));
 }
 

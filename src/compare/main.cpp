@@ -131,7 +131,7 @@ int run_program(int argc, char** argv) {
     complain(error.what());
     return static_cast<int>(error.exit_code());
   } catch (const std::exception& error) {
-    complain("internal error (" + std::string(error.what()) + ") please report it");
+    complain("internal error (" + std::string(error.what()) + "). Please report it.");
     return static_cast<int>(ExitCode::runtime_failure);
   }
 }

@@ -136,7 +136,7 @@ std::optional<std::regex> compile_rank_regex(const std::string& text) {
     std::regex regex(text, std::regex::ECMAScript);
     if (regex.mark_count() == 0)
       throw FatalError(ExitCode::bad_request, "--rank-regex '" + text +
-                                                  "' has no capture group (the first one is the rank) put the digits "
+                                                  "' has no capture group (the first one is the rank). Put the digits "
                                                   "in parentheses: rank_(\\d+)");
     return regex;
   } catch (const std::regex_error& error) {

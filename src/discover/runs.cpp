@@ -50,7 +50,7 @@ std::string pick_run(const InputConfig& config, const std::vector<std::string>& 
   if (wanted.empty()) {
     if (runs.size() == 1 || config.each_run) return runs.front();
     throw FatalError(ExitCode::bad_request, "the trace folder holds " + std::to_string(runs.size()) + " runs (" +
-                                                joined(runs) + ") use --run NAME for one or --each-run for all");
+                                                joined(runs) + "). Use --run NAME for one or --each-run for all.");
   }
   if (std::find(runs.begin(), runs.end(), wanted) != runs.end()) return wanted;
   std::vector<std::string> same_end;
@@ -59,10 +59,10 @@ std::string pick_run(const InputConfig& config, const std::vector<std::string>& 
   if (same_end.size() == 1) return same_end.front();
   if (same_end.size() > 1)
     throw FatalError(ExitCode::bad_request,
-                     "--run " + wanted + " fits several runs (" + joined(same_end) + ") use the full name");
+                     "--run " + wanted + " fits several runs (" + joined(same_end) + "). Use the full name.");
   if (runs.size() == 1)
     throw FatalError(ExitCode::bad_request, "no run is called " + wanted +
-                                                " (all traces are of one run) leave --run out or name another folder");
+                                                " (all traces are of one run). Leave --run out or name another folder.");
   std::vector<std::string> words = runs;
   for (const std::string& run : runs) words.emplace_back(file_name(run));
   const std::string meant = closest(wanted, words);

@@ -47,6 +47,23 @@ Sniffed known(TraceFormat format, std::string what) {
   return found;
 }
 
+/// sentence: where "it is a <what>" does not say it.
+Sniffed no_trace(Other other, std::string what, std::string sentence = "") {
+  Sniffed found;
+  found.other = other;
+  found.sentence = sentence.empty() ? "it is a " + what : std::move(sentence);
+  found.what = std::move(what);
+  return found;
+}
+
+Sniffed packed(std::string what, const std::string& unpacked_with) {
+  Sniffed found = no_trace(Other::packed, std::move(what));
+  found.advice = "unpack it with " + unpacked_with;
+  return found;
+}
+
+Sniffed other_json() { return no_trace(Other::json, "other JSON", "it is JSON without events"); }
+
 std::int64_t find_number(std::string_view head, std::string_view key) {
   std::size_t at = head.find(key);
   if (at == std::string_view::npos) return -1;
@@ -91,27 +108,27 @@ Sniffed sniff_object(std::string_view text) {
     if (has(key)) return kineto_trace(text);
   const std::string_view first_line = text.substr(0, text.find('\n'));
   if (contains(text, "_ttft_ms\"") || contains(text, "_tpot_ms\"") || has("avg_latency"))
-    return known(TraceFormat::unknown, "serving benchmark result");
+    return no_trace(Other::benchmark, "serving benchmark result");
   if (has("table") && contains(first_line, "\"table\""))
     return known(TraceFormat::nsys_jsonlines, "Nsight Systems JSON lines");
   if (has("schema")) return known(TraceFormat::execution_trace, "execution trace");
   if (contains(first_line, "\"Type\":") || is_list_of_strings(text))
     return known(TraceFormat::nsys_jsonlines, "old Nsight Systems JSON");
-  return known(TraceFormat::unknown, "other JSON");
+  return other_json();
 }
 
 Sniffed sniff_array(std::string_view text) {
   const std::vector<std::string_view> keys = keys_at_depth(text, 2, "ph");
   const bool events = std::find(keys.begin(), keys.end(), "ph") != keys.end();
-  return events ? known(TraceFormat::kineto, "Kineto trace") : known(TraceFormat::unknown, "other JSON");
+  return events ? known(TraceFormat::kineto, "Kineto trace") : other_json();
 }
 
 Sniffed sniff_pickle(std::string_view head) {
   if (contains(head, "segments") || contains(head, "device_traces"))
     return known(TraceFormat::memory_snapshot, "memory snapshot");
   if (contains(head, "nccl_version") || contains(head, "pg_config") || contains(head, "collective_seq_id"))
-    return known(TraceFormat::unknown, "NCCL flight recorder dump");
-  return known(TraceFormat::unknown, "other pickle");
+    return no_trace(Other::named, "NCCL flight recorder dump", "it is an NCCL flight recorder dump");
+  return no_trace(Other::pickle, "other pickle", "it is a pickle of no kind that is known");
 }
 
 /// As much of the gzip data as comes out; stops at the first damage.
@@ -137,17 +154,18 @@ Sniffed sniff_content(std::string_view head, std::string_view name) {
     return known(TraceFormat::nsys_sqlite, "Nsight Systems SQLite export");
   if (starts_with(head, "\x80")) return sniff_pickle(head);
   if (ends_with(name, ".nsys-rep") || ends_with(name, ".qdrep"))
-    return known(TraceFormat::unknown, "Nsight Systems report");
-  if (head.size() > 262 && head.substr(257, 5) == "ustar") return known(TraceFormat::unknown, "tar archive");
-  if (starts_with(head, "PK\x03\x04")) return known(TraceFormat::unknown, "zip archive");
-  if (starts_with(head, "\x28\xb5\x2f\xfd")) return known(TraceFormat::unknown, "zstd file");
+    return no_trace(Other::nsys_report, "Nsight Systems report", "it is an Nsight Systems report");
+  if (head.size() > 262 && head.substr(257, 5) == "ustar") return packed("tar archive", "tar -xf");
+  if (starts_with(head, "PK\x03\x04")) return packed("zip archive", "unzip");
+  if (starts_with(head, "\x28\xb5\x2f\xfd")) return packed("zstd file", "unzstd");
   if (starts_with(head, "\xef\xbb\xbf")) head.remove_prefix(3);
   const std::size_t first = head.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return known(TraceFormat::unknown, "blank file");
+  if (first == std::string_view::npos) return no_trace(Other::named, "blank file");
   head.remove_prefix(first);
   if (head.front() == '{') return sniff_object(head);
   if (head.front() == '[') return sniff_array(head);
-  return known(TraceFormat::unknown, starts_with(head, "%PDF") ? "PDF" : "other file");
+  if (starts_with(head, "%PDF")) return no_trace(Other::named, "PDF");
+  return no_trace(Other::nothing_known, "other file", "its content is of no kind that is known");
 }
 
 Sniffed sniff(const std::string& path) {
@@ -162,13 +180,15 @@ Sniffed sniff(const std::string& path) {
   if (!starts_with(raw, "\x1f\x8b")) return sniff_content(raw, file_name(path));
   std::string head = inflate_head(raw, InflateBackend::best);
   if (!head.empty()) found = sniff_content(head, file_name(path));
-  if (found.what == "other file") head = inflate_head(raw, InflateBackend::zlib);  // takes fewer damaged files for text
+  const bool unknown = !head.empty() && found.format == TraceFormat::unknown && found.other == Other::nothing_known;
+  if (unknown) head = inflate_head(raw, InflateBackend::zlib);  // takes fewer damaged files for text
   if (!head.empty()) {
-    if (found.what == "other file") found.what = "other compressed file";
+    if (unknown)
+      found = no_trace(Other::nothing_known, "other compressed file", "what it unpacks to is of no kind that is known");
   } else if (contains(file_name(path), ".json")) {
     found = known(TraceFormat::kineto, "Kineto trace");  // damaged at once: the reader names the damage
   } else {
-    found.what = "damaged gzip file";
+    found = no_trace(Other::named, "damaged gzip file");
   }
   found.gzip = true;
   return found;

@@ -9,11 +9,17 @@
 
 namespace ccl {
 
+/// What a file of no trace format is, where something depends on it.
+enum class Other : std::uint8_t { nothing_known, json, pickle, packed, benchmark, nsys_report, named };
+
 struct Sniffed {
   TraceFormat format = TraceFormat::unknown;
+  Other other = Other::nothing_known;  // of format unknown
   bool gzip = false;
   bool readable = true;
-  std::string what;              // "Kineto trace", "Nsight Systems report", "PDF", …: for messages
+  std::string what;              // "Kineto trace", "Nsight Systems report", "PDF", …: for lists
+  std::string sentence;          // the same of what is no trace: "it is JSON without events"
+  std::string advice;            // what to do with a file that is packed: "unpack it with unzstd"
   std::int64_t world_size = -1;  // distributedInfo.world_size if it is among the first bytes
   std::int64_t rank = -1;        // distributedInfo.rank, likewise
 };

@@ -18,15 +18,16 @@ std::vector<std::string> unpack_paths(const Bytes& bytes) {
 }
 
 void pack(ByteWriter& out, const Sniffed& found) {
-  out.value(found.format), out.value(found.gzip), out.value(found.readable);
-  out.text(found.what);
+  out.value(found.format), out.value(found.other), out.value(found.gzip), out.value(found.readable);
+  out.text(found.what), out.text(found.sentence), out.text(found.advice);
   out.value(found.world_size), out.value(found.rank);
 }
 
 Sniffed unpack_sniffed(ByteReader& in) {
   Sniffed found;
-  found.format = in.value<TraceFormat>(), found.gzip = in.value<bool>(), found.readable = in.value<bool>();
-  found.what = in.text();
+  found.format = in.value<TraceFormat>(), found.other = in.value<Other>();
+  found.gzip = in.value<bool>(), found.readable = in.value<bool>();
+  found.what = in.text(), found.sentence = in.text(), found.advice = in.text();
   found.world_size = in.value<std::int64_t>(), found.rank = in.value<std::int64_t>();
   return found;
 }

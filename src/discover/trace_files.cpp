@@ -36,28 +36,16 @@ bool wanted(TraceFormat format, const std::string& mode) {
   return mode == "torch" ? !nsys : mode == "nsys" ? nsys : true;
 }
 
-bool is_packed(const std::string& what) {
-  return what == "tar archive" || what == "zip archive" || what == "zstd file";
-}
-
 /// The same file as it is called when it is unpacked.
 std::string_view unpacked_name(std::string_view shown) {
   if (shown.ends_with(".zst")) shown.remove_suffix(4);
   return shown;
 }
 
-std::string unpacking(const std::string& what) {
-  return what == "zstd file" ? "unpack it with unzstd" : what == "zip archive" ? "unpack it with unzip" : "unpack it with tar -xf";
-}
+constexpr const char *by_this_version = "not read by this version", *by_the_mode = "left out by the profile mode";
 
-/// What a file is that should be a trace.
-std::string as_sentence(const std::string& what) {
-  if (what == "other file") return "its content is of no kind that is known";
-  if (what == "other compressed file") return "what it unpacks to is of no kind that is known";
-  if (what == "other JSON") return "it is JSON without events";
-  if (what == "other pickle") return "it is a pickle of no kind that is known";
-  return "it is: " + what;
-}
+/// Every file that is not read is told like this: "zstd file: unpack it with unzstd".
+std::string not_read(const std::string& what, const std::string& why) { return why.empty() ? what : what + ": " + why; }
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -124,7 +112,7 @@ class Sieve {
               [](const Candidate& a, const Candidate& b) { return natural_less(a.file.shown, b.file.shown); });
     note_strangers(strangers, candidates, lead);
     for (const auto& [what, files] : unread_)
-      problems_.add(problem(Code::unknown_format, files.first, what + ": not read by this version", files.second));
+      problems_.add(problem(Code::unknown_format, files.first, not_read(what, by_this_version), files.second));
     return candidates;
   }
 
@@ -149,10 +137,10 @@ class Sieve {
     return best;
   }
 
-  bool saw_report() const { return others_.count("Nsight Systems report") > 0; }
+  bool saw_report() const { return saw_report_; }
   bool left_out_by_mode() const { return left_out_by_mode_; }
   bool saw_execution_trace() const { return unread_.contains("execution trace"); }
-  /// The first archive and what to do with it; empty if there is none.
+  /// What to do with the first archive; empty if there is none.
   const std::string& packed() const { return packed_; }
 
  private:
@@ -184,19 +172,21 @@ class Sieve {
 
   void note_left_out_by_mode(const Sniffed& found) {
     left_out_by_mode_ = true;
-    ++others_[found.what + " (left out by the profile mode)"];
+    ++others_[not_read(found.what, by_the_mode)];
   }
 
   void note_unknown(const FoundFile& file, const Sniffed& found, std::vector<std::pair<FoundFile, Sniffed>>& strangers) {
     ++others_[found.what];
-    if (is_packed(found.what) && packed_.empty()) packed_ = file.shown + ": " + unpacking(found.what);
+    saw_report_ = saw_report_ || found.other == Other::nsys_report;
+    const bool packed = found.other == Other::packed;
+    if (packed && packed_.empty()) packed_ = not_read(file.shown, found.advice);
     // Read as companions.
-    if (found.what == "serving benchmark result" || is_gate_log_name(file_name(file.shown))) return;
-    if (found.what == "Nsight Systems report") {
+    if (found.other == Other::benchmark || is_gate_log_name(file_name(file.shown))) return;
+    if (found.other == Other::nsys_report) {
       if (paths_.contains(export_of(file.path))) return;  // it has been exported already
-      problems_.add(problem(Code::unknown_format, file.shown, "Nsight Systems report: " + export_advice(file.path) +
-                                                                  ", or run with --nsys-export where nsys is installed"));
-    } else if (has_trace_like_name(file.shown) || is_packed(found.what))
+      const std::string advice = export_advice(file.path) + ", or run with --nsys-export where nsys is installed";
+      problems_.add(problem(Code::unknown_format, file.shown, not_read(found.what, advice)));
+    } else if (has_trace_like_name(file.shown) || packed)
       strangers.emplace_back(file, found);
   }
 
@@ -213,27 +203,26 @@ class Sieve {
     }
     for (const auto& [file, found] : strangers) {
       const NameFacts name = read_name(lead, file.shown, rank_regex_);
-      const bool other_kind = found.what == "other JSON" || found.what == "other pickle" || is_packed(found.what);
-      const bool packed = is_packed(found.what), has_rank = ranks.contains({name.iteration, name.replica, name.rank});
+      const bool packed = found.other == Other::packed, json = found.other == Other::json;
+      const bool other_kind = json || packed || found.other == Other::pickle;
+      const bool has_rank = ranks.contains({name.iteration, name.replica, name.rank});
       const bool lost = has_trace_like_name(unpacked_name(file.shown)) && !(packed && has_rank) &&
                         (contains(file.shown, ".pt.trace.json") || names.contains(without_digits(file.shown)) ||
                          (!other_kind && name.rank >= 0 && !has_rank));
       if (lost) {
-        Problem p = problem(Code::json_invalid, file.shown, "named like a trace, but " + as_sentence(found.what) +
-                                                          (packed ? ", " + unpacking(found.what) : ""));
+        Problem p = problem(Code::json_invalid, file.shown,
+                            "named like a trace, but " + not_read(found.sentence, found.advice));
         p.iteration = name.iteration;
         p.rank = name.rank;
         problems_.add(std::move(p));
-      } else if (packed) {
-        problems_.add(problem(Code::unknown_format, file.shown, found.what + ": " + unpacking(found.what)));
-      } else if (found.what != "other JSON" || contains(file_name(file.shown), "trace")) {
-        problems_.add(problem(Code::unknown_format, file.shown, found.what));
+      } else if (!json || contains(file_name(file.shown), "trace")) {
+        problems_.add(problem(Code::unknown_format, file.shown, not_read(found.what, found.advice)));
       }
     }
   }
 
   void note_unread(const FoundFile& file, const Sniffed& found) {
-    ++others_[found.what + " (not read by this version)"];
+    ++others_[not_read(found.what, by_this_version)];
     const auto [at, added] = unread_.try_emplace(found.what, file.shown, 0);
     (void)added;
     ++at->second.second;
@@ -246,7 +235,7 @@ class Sieve {
   std::set<std::string> paths_;
   std::map<std::string, std::int64_t> others_;
   std::string packed_;
-  bool left_out_by_mode_ = false;
+  bool left_out_by_mode_ = false, saw_report_ = false;
   std::map<std::string, std::pair<std::string, std::int64_t>> unread_;  // what -> first file, how many
   std::map<std::int64_t, std::int64_t> world_sizes_;
 };
@@ -272,8 +261,8 @@ std::string option_for(const std::vector<std::string>& named) {
   const std::string& name = named.front();
   if (named.size() > 1) return "";
   if (name.ends_with(".yaml") || name.ends_with(".yml"))
-    return " A job file is given as --job " + name + ", a workload card as --card " + name;
-  return name.ends_with(".toml") ? " A training configuration is given as --config " + name : "";
+    return ". A job file is given as --job " + name + ", a workload card as --card " + name + ".";
+  return name.ends_with(".toml") ? ". A training configuration is given as --config " + name + "." : "";
 }
 
 [[noreturn]] void fail_without_traces(const Config& config, const FileTree& tree, const Sieve& sieve,
@@ -285,13 +274,13 @@ std::string option_for(const std::vector<std::string>& named) {
   if (found.empty() && !unreadable.empty()) throw FatalError(ExitCode::bad_request, message);
   const std::string option = option_for(config.input.folders);
   message += !option.empty()      ? option
-             : sieve.saw_report()   ? " export reports with: nsys export --type=sqlite --include-blobs=true "
-                                         "--include-json=true FILE, or add --nsys-export"
-             : !sieve.packed().empty() ? " " + sieve.packed()
-             : sieve.left_out_by_mode() ? " see --profile-mode"
+             : sieve.saw_report()   ? ". Export reports with: nsys export --type=sqlite --include-blobs=true "
+                                         "--include-json=true FILE, or add --nsys-export."
+             : !sieve.packed().empty() ? ". " + sieve.packed() + "."
+             : sieve.left_out_by_mode() ? ". See --profile-mode."
              : sieve.saw_execution_trace()
-                 ? " execution traces hold no times: give the folder with the Kineto traces of the same run"
-                 : " give the folder that holds the profiler's .json or .json.gz files";
+                 ? ". Execution traces hold no times: give the folder with the Kineto traces of the same run."
+                 : ". Give the folder that holds the profiler's .json or .json.gz files.";
   throw FatalError(ExitCode::bad_request, message);
 }
 

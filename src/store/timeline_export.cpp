@@ -69,8 +69,8 @@ bool any_event_shown(const TimelineInput& input, const std::vector<bool>& shown,
 std::string nothing_to_show(const TimelineInput& input, const std::vector<bool>& shown, const Comm& comm) {
   const Config& config = input.config;
   if (std::find(shown.begin(), shown.end(), true) == shown.end())
-    return config.timeline_export.ranks.empty() ? "rank to show (every model replica lacks a rank) see --incomplete-groups"
-                                                : "rank to show (no trace of the ranks asked for) see --timeline-ranks";
+    return config.timeline_export.ranks.empty() ? "rank to show (every model replica lacks a rank). See --incomplete-groups."
+                                                : "rank to show (no trace of the ranks asked for). See --timeline-ranks.";
   const bool whole = config.window_start.empty() && config.window_end.empty();
   if (whole || any_event_shown(input, shown, comm)) return "";
   std::string window;

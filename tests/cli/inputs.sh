@@ -47,13 +47,13 @@ printf '\x28\xb5\x2f\xfd and so on' >"$zst" && rm "$lone"
 tar -cf packed/more.tar job.yaml
 timeout 60 "$analyze" packed -o packed.h5 >out 2>err </dev/null || complain "traces beside archives"
 expect "the archive is named, with what to do" says err '^not read: more\.tar: tar archive: unpack it with tar -xf$'
-expect "the lost rank too" says err "^lost: rank 3, .*rank3.*\\.zst: json_invalid \\(.* zstd file, unpack it with unzstd\\)"
+expect "the lost rank too" says err "^lost: rank 3, .*rank3.*\\.zst: json_invalid \\(.* a zstd file: unpack it with unzstd\\)"
 cp "$traces"/*/rank3* "$(dirname "$zst")"
 timeout 60 "$analyze" packed -o packed.h5 >out 2>err </dev/null || complain "traces beside their archives"
 expect "a copy of a trace is not lost" silent_about err '^lost: '
 expect "but named" says err '^not read: .*rank3.*\.zst: zstd file: unpack it with unzstd$'
 mkdir lone && cp "$zst" lone
-refused "(found 1 x zstd file) $(basename "$zst"): unpack it with unzstd" "$analyze" lone
+refused "(found 1 x zstd file). $(basename "$zst"): unpack it with unzstd." "$analyze" lone
 
 # Without permission. root has them all, so another user asks.
 if [ "$(id -u)" = 0 ]; then

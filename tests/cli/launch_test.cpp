@@ -15,7 +15,7 @@ Launch launch_with(const std::map<std::string, std::string>& variables) {
   });
 }
 
-constexpr const char* advice = "srun started 4 tasks without PMIx (each would be alone) add --mpi=pmix";
+constexpr const char* advice = "srun started 4 tasks without PMIx (each would be alone). Add --mpi=pmix.";
 
 TEST(Launch, AloneIsFirstAndNobodyLaunchedIt) {
   const Launch launch = launch_with({});

@@ -46,8 +46,8 @@ refused "there is no folder" empty -o nowhere/x.h5
 refused "nowhere" nowhere
 refused "empty" empty
 refused "plain" plain
-refused "a.json: no_rank and no_gpu_events, b.json: no_rank and no_gpu_events) profile with" cpu_only
-refused "a.json: no_rank, b.json: no_rank) see --rank-regex" nameless
+refused "a.json: no_rank and no_gpu_events, b.json: no_rank and no_gpu_events). Profile with" cpu_only
+refused "a.json: no_rank, b.json: no_rank). See --rank-regex" nameless
 refused "--card typo.yaml cannot be used (it has none of" nameless --card typo.yaml
 refused "line 2: 'workload.data.seq_lenn' is not read, did you mean 'seq_len'?" nameless --card card.yaml
 refused "--config nowhere.toml cannot be read (no such file)" nameless --config nowhere.toml

@@ -57,6 +57,18 @@ TEST(Sniff, UnknownThingsHaveAName) {
   EXPECT_EQ(sniff_content(std::string(257, 'x') + "ustar 0", "a.tar").what, "tar archive");
 }
 
+TEST(Sniff, WhatIsNoTraceIsSaidInASentenceAndWhatToDoWithAnArchive) {
+  EXPECT_EQ(sniff_content("hello", "rank0.json").sentence, "its content is of no kind that is known");
+  EXPECT_EQ(sniff_content(R"({"a": 1})", "rank0.json").sentence, "it is JSON without events");
+  EXPECT_EQ(sniff_content("%PDF-1.5", "rank0.json").sentence, "it is a PDF");
+  EXPECT_EQ(sniff_content("\x80\x04 pg_config", "rank_0").sentence, "it is an NCCL flight recorder dump");
+  const Sniffed archive = sniff_content("\x28\xb5\x2f\xfd", "rank0.json.zst");
+  EXPECT_EQ(archive.other, Other::packed);
+  EXPECT_EQ(archive.sentence, "it is a zstd file");
+  EXPECT_EQ(archive.advice, "unpack it with unzstd");
+  EXPECT_EQ(sniff_content(R"({"traceEvents": []})", "rank0.json").sentence, "");
+}
+
 TEST(Sniff, NameDoesNotDecide) {
   const TempTree tree;
   tree.add_gzip("looks_plain.json", test::kineto);

@@ -240,7 +240,7 @@ TEST(TraceFiles, FoldersWithPartsOfOneSetAreOneRun) {
 TEST(TraceFiles, ArchivesAreToBeUnpacked) {
   const TempTree tree;
   tree.add("traces.zip", "PK\x03\x04");
-  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("1 x zip archive) traces.zip: unpack it with unzip"));
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("1 x zip archive). traces.zip: unpack it with unzip."));
 }
 
 TEST(TraceFiles, NothingUsableIsOneLine) {
@@ -269,7 +269,7 @@ TEST(TraceFiles, ProfileModeLeavesTheOtherKindOut) {
   config.input.profile_mode = "nsys";
   EXPECT_THAT(shown(find_alone(config, both, problems)), ElementsAre("node0.sqlite"));
   EXPECT_THAT(message_of(config), HasSubstr("left out by the profile mode)"));
-  EXPECT_THAT(message_of(config), ::testing::EndsWith(") see --profile-mode"));
+  EXPECT_THAT(message_of(config), ::testing::EndsWith("). See --profile-mode."));
 }
 
 TEST(TraceFiles, HostMapIsReadAndMustExist) {
@@ -288,7 +288,7 @@ TEST(TraceFiles, ExecutionTracesAloneAreNamedAndSentForTheirTimes) {
   const TempTree tree;
   tree.add("torch_et_0.json", R"({"schema": "1.0.1", "nodes": []})");
   EXPECT_THAT(message_of(config_for(tree)), HasSubstr("found 1 x execution trace"));
-  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("execution traces hold no times"));
+  EXPECT_THAT(message_of(config_for(tree)), HasSubstr("(found 1 x execution trace: not read by this version). Execution traces hold no times: give"));
 }
 
 }  // namespace
