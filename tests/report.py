@@ -20,7 +20,7 @@ cases = xml.parse(sys.argv[1]).getroot().findall("testcase")
 skipped = [case for case in cases if case.find("skipped") is not None]
 failed = [case for case in cases if case.find("failure") is not None]
 for case in sorted(skipped, key=lambda case: case.get("name")):
-    print(f"skipped  {case.get('name')}: {reason(case)}")
+    print(f"skipped  {case.get('name')}: {re.sub('^skipped: *', '', reason(case), flags=re.IGNORECASE)}")
 for case in failed:
     print(f"FAILED   {case.get('name')}")
 print(f"{len(cases) - len(skipped) - len(failed)} tests passed, {len(skipped)} skipped, {len(failed)} failed")

@@ -9,17 +9,13 @@
 #include "analyze.hpp"
 #include "metrics/all_metrics.hpp"
 #include "parse/config_files.hpp"
+#include "support/real_traces.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace ccl {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path corpus() {
-  const char* set = std::getenv("CCL_CORPUS");
-  return set != nullptr ? fs::path(set) : fs::path("../shared/corpus");
-}
 
 struct RealMatch {
   Problems problems;
@@ -73,7 +69,7 @@ std::vector<Numbers> numbers_of(const MatchedCollectives& matched) {
 
 std::vector<Numbers> expected_numbers(const std::string& name) {
   simdjson::dom::parser parser;
-  const simdjson::dom::element root = parser.load((corpus() / "expected" / (name + ".json")).string());
+  const simdjson::dom::element root = parser.load((test::real_traces() / "expected" / (name + ".json")).string());
   std::vector<Numbers> all;
   for (const simdjson::dom::element match : root["cross_rank"]["matches"].get_array()) {
     Numbers numbers{std::int64_t(match["min_dur"]), std::int64_t(match["start_spread"]), std::int64_t(match["end_spread"])};
@@ -95,13 +91,13 @@ std::int64_t times_last(const MatchedCollectives& matched, std::int32_t rank) {
 
 struct MatchCorpus : ::testing::Test {
   void SetUp() override {
-    if (!fs::exists(corpus() / "given")) GTEST_SKIP() << "no corpus (set CCL_CORPUS)";
+    if (!fs::exists(test::real_traces() / "given")) GTEST_SKIP() << test::no_real_traces;
   }
 };
 
 TEST_F(MatchCorpus, TorchTitanOnFourRanks) {
   for (const char* name : {"torchtitan-fsdp4-prA", "torchtitan-fsdp4-mini"}) {
-    const RealMatch real = match_folder(corpus() / "given" / name);
+    const RealMatch real = match_folder(test::real_traces() / "given" / name);
     EXPECT_EQ(real.matched.mine.instances.size(), 28U);
     EXPECT_EQ(numbers_of(real.matched.mine), expected_numbers(name));
     EXPECT_EQ(times_last(real.matched.mine, 2), 27);
@@ -116,7 +112,7 @@ TEST_F(MatchCorpus, TorchTitanOnFourRanks) {
 }
 
 TEST_F(MatchCorpus, NanoGptWithKernelsFromBeforeTheWindow) {
-  const RealMatch real = match_folder(corpus() / "given" / "nanogpt-ddp8-r04");
+  const RealMatch real = match_folder(test::real_traces() / "given" / "nanogpt-ddp8-r04");
   EXPECT_EQ(numbers_of(real.matched.mine), expected_numbers("nanogpt-ddp8-r04"));
   for (const MatchedInstance& i : real.matched.mine.instances) {
     EXPECT_TRUE(i.incomplete);  // two of eight ranks
@@ -127,7 +123,7 @@ TEST_F(MatchCorpus, NanoGptWithKernelsFromBeforeTheWindow) {
 
 TEST_F(MatchCorpus, DlrmWithoutCommunicationArguments) {
   const test::ScratchFolder scratch;
-  const fs::path archive = corpus() / "given" / "param-dlrm8" / "dlrm_kineto.tar.gz";
+  const fs::path archive = test::real_traces() / "given" / "param-dlrm8" / "dlrm_kineto.tar.gz";
   const std::string unpack = "tar xzf '" + archive.string() + "' -C '" + scratch.path() + "'";
   ASSERT_EQ(std::system(unpack.c_str()), 0);
   const RealMatch real = match_folder(fs::path(scratch.path()));
@@ -135,7 +131,7 @@ TEST_F(MatchCorpus, DlrmWithoutCommunicationArguments) {
 }
 
 TEST_F(MatchCorpus, SampledEventsMustNotLookMeaningful) {
-  const RealMatch real = match_folder(corpus() / "given" / "hta-trace-filter");
+  const RealMatch real = match_folder(test::real_traces() / "given" / "hta-trace-filter");
   EXPECT_GE(real.problems.count(Code::matching_not_credible), 1);
   for (const MatchedInstance& i : real.matched.mine.instances) {
     EXPECT_FALSE(i.credible);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -16,16 +15,14 @@
 #include "exchange/graph_ideal.hpp"
 #include "exchange/graph_ops.hpp"
 #include "support/numbered.hpp"
+#include "support/real_traces.hpp"
 
 namespace ccl {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path sample() {
-  const char* set = std::getenv("CCL_CORPUS");
-  return (set != nullptr ? fs::path(set) : fs::path("../shared/corpus")) / "given" / "bytedance-ST";
-}
+fs::path sample() { return test::real_traces() / "given" / "bytedance-ST"; }
 
 std::string gunzip(const fs::path& path) {
   std::string text;
@@ -208,7 +205,7 @@ struct Study {
 class WhatIfCorpus : public testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(sample())) GTEST_SKIP() << "no real traces at " << sample() << " (set CCL_CORPUS)";
+    if (!fs::exists(sample())) GTEST_SKIP() << test::no_real_traces;
     stated_ = parser_.load((sample() / "result-ST.json").string());
   }
   simdjson::dom::parser parser_;

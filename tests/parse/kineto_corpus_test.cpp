@@ -3,7 +3,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,19 +11,13 @@
 #include "core/collective_math.hpp"
 #include "core/intervals.hpp"
 #include "support/kineto_text.hpp"
+#include "support/real_traces.hpp"
 
 namespace ccl::test {
 namespace {
 
 namespace fs = std::filesystem;
 namespace dom = simdjson::dom;
-
-fs::path corpus() {
-  if (const char* const set = std::getenv("CCL_CORPUS"); set != nullptr) return set;
-  for (fs::path folder = fs::current_path(); folder != folder.root_path(); folder = folder.parent_path())
-    if (fs::exists(folder / "../shared/corpus/README.md")) return folder / "../shared/corpus";
-  return {};
-}
 
 /// kernels with a name the expected values count as communication: nccl or rccl, nothing else.
 bool is_nccl(std::string name) {
@@ -156,9 +149,8 @@ void expect_rank(const ReadResult& r, const dom::element& expected) {
 class KinetoCorpus : public testing::TestWithParam<std::int64_t> {
  protected:
   void SetUp() override {
-    folder_ = corpus();
-    if (folder_.empty() || !fs::exists(folder_ / "given"))
-      GTEST_SKIP() << "no real traces (set CCL_CORPUS, or put them at ../shared/corpus)";
+    folder_ = real_traces();
+    if (!fs::exists(folder_ / "given")) GTEST_SKIP() << no_real_traces;
     settings_.window_bytes = GetParam();
   }
   fs::path folder_;

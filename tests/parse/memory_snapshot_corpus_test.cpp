@@ -1,10 +1,10 @@
 // Real snapshots: equal to the byte to what an independent literal program computed.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "parse/memory_snapshot.hpp"
+#include "support/real_traces.hpp"
 
 namespace ccl {
 namespace {
@@ -20,10 +20,9 @@ class MemorySnapshotCorpus : public testing::TestWithParam<Expected> {};
 
 TEST_P(MemorySnapshotCorpus, EqualsTheIndependentReplay) {
   const Expected& want = GetParam();
-  const char* set = std::getenv("CCL_CORPUS");
   TraceFile file;
-  file.path = std::string(set == nullptr ? "../shared/corpus" : set) + "/given/memsnap-silmont/" + want.file;
-  if (!std::filesystem::exists(file.path)) GTEST_SKIP() << "no corpus (set CCL_CORPUS)";
+  file.path = test::real_traces() / "given" / "memsnap-silmont" / want.file;
+  if (!std::filesystem::exists(file.path)) GTEST_SKIP() << test::no_real_traces;
   Problems problems;
   Progress progress;
   const std::vector<DeviceMemory> found = read_memory_snapshot(file, {.wants = {}, .part = {}, .window_bytes = 4096}, problems, progress);

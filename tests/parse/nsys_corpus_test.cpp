@@ -1,11 +1,11 @@
 // Real exports, schemas 2021 to 2026: what the reader makes of them equals what plain SQL on the file gives.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "parse/config_files.hpp"
 #include "parse/trace_reader.hpp"
+#include "support/real_traces.hpp"
 
 namespace ccl {
 namespace {
@@ -17,18 +17,13 @@ struct Expected {
 };
 void PrintTo(const Expected& expected, std::ostream* out) { *out << expected.file; }
 
-std::string corpus() {
-  if (const char* set = std::getenv("CCL_CORPUS")) return set;
-  return "../shared/corpus";
-}
-
 class NsysCorpus : public testing::TestWithParam<Expected> {};
 
 TEST_P(NsysCorpus, KernelsAndLaunchesEqualPlainSql) {
   const Expected& want = GetParam();
   TraceFile file;
-  file.path = corpus() + "/given/nsys/" + want.file;
-  if (!std::filesystem::exists(file.path)) GTEST_SKIP() << "no corpus (set CCL_CORPUS)";
+  file.path = test::real_traces() / "given" / "nsys" / want.file;
+  if (!std::filesystem::exists(file.path)) GTEST_SKIP() << test::no_real_traces;
   file.shown = want.file;
   file.format = TraceFormat::nsys_sqlite;
   const Classifier classifier(embedded_config("kernels"));

@@ -77,6 +77,6 @@ class BrowserTest(HostileReport):
 
 if __name__ == "__main__":
     if not BROWSER:
-        print("skipped: no chromium on this machine (Debian: chromium)")
+        print("skipped: no chromium (Debian: chromium)")
         sys.exit(77)
     unittest.main()

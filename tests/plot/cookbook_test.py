@@ -39,6 +39,6 @@ class CookbookTest(PlantedTest):
 
 if __name__ == "__main__":
     if importlib.util.find_spec("pandas") is None:
-        print("skipped: this Python has no pandas (Debian: python3-pandas)")
+        print("skipped: no Python with pandas (Debian: python3-pandas)")
         sys.exit(77)
     unittest.main()

@@ -28,7 +28,7 @@ def need_matplotlib():
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        print("skipped: this Python has no matplotlib (Debian: python3-matplotlib)")
+        print("skipped: no Python with matplotlib (Debian: python3-matplotlib)")
         sys.exit(77)
 
 

@@ -295,7 +295,7 @@ def run_set(program, corpus, work, name):
 def main():
     program, corpus, work = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     if not (corpus / "expected").is_dir():
-        print(f"no corpus at {corpus} (set CCL_CORPUS)")
+        print("skipped: no real traces (set CCL_CORPUS)")
         return 77
     work.mkdir(parents=True, exist_ok=True)
     failed = 0

@@ -103,7 +103,7 @@ def main():
     program, corpus, work = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     exports = sorted((corpus / "given" / "nsys").glob("*.sqlite"))
     if not exports:
-        print(f"skipped: no exports in {corpus}/given/nsys")
+        print("skipped: no real traces (set CCL_CORPUS)")
         return 77
     work.mkdir(parents=True, exist_ok=True)
     print(f"{'export':28} {'schema':8} {'ranks (source)':24} {'kernel':>6} {'joined':>6} {'copy':>5} {'set':>5} "

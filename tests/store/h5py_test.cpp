@@ -37,7 +37,7 @@ std::string python() {
 
 TEST(H5py, ReadsEveryTableOfAnOutput) {
   const std::string interpreter = python();
-  if (interpreter.empty()) GTEST_SKIP() << "no python3 with h5py and pandas";
+  if (interpreter.empty()) GTEST_SKIP() << "no Python with h5py and pandas (Debian: python3-h5py, python3-pandas)";
   const test::Folder folder(test::own("h5py"));
   test::Run run = test::sample_run();
   run.config.output.hdf5 = folder.file("a.h5");

@@ -6,7 +6,7 @@ try:
     import h5py
     import pandas
 except ImportError as error:
-    print("SKIP:", error)
+    print("skipped:", error)
     sys.exit(77)
 
 datasets = 0
