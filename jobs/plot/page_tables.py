@@ -26,7 +26,8 @@ def tables_of(results):
 def hovers(results, path):
     try:
         told = json.loads(results.column_text(path))
-        return {name: f"{about.get('description', '')} {about.get('unit', '')}".strip() for name, about in told.items()}
+        return {name: f"{about.get('description', '')} ({about.get('unit', '')})".replace(" ()", "").strip()
+                for name, about in told.items()}
     except (ValueError, AttributeError, KeyError):
         return {}
 

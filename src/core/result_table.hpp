@@ -17,6 +17,7 @@
 #include "core/bytes.hpp"
 #include "core/ids.hpp"
 #include "core/kinds.hpp"
+#include "core/units.hpp"
 
 namespace ccl {
 
@@ -69,11 +70,12 @@ constexpr CellType number_type = std::is_floating_point_v<T> ? CellType::float64
                                  : sizeof(T) == 8            ? CellType::int64
                                  : sizeof(T) == 4            ? CellType::int32
                                                              : CellType::boolean;
-/// Numbers: value(row) as T.
+/// Numbers: value(row) as T. A unit that is not given is the one that the name says.
 template <class Row, class T, class Value>
 ColumnSpec<Row> number_spec(ColumnInfo info, Value value) {
   info.type = number_type<T>;
   info.width = sizeof(T);
+  if (info.unit.empty()) info.unit = unit_of(info.name);
   return {std::move(info),
           [value](std::span<const Row> rows, PackedColumn to) {
             for (const Row& row : rows) {

@@ -251,7 +251,7 @@ struct Bandwidth {
     all.push_back(column("instances_count", &Class::instances_count, "", "matched instances of known size"));
     all.push_back(column("incomplete_count", &Class::incomplete_count, "", "of them with unseen members: busbw is a lower bound"));
     const auto percentile = [&](const char* name, int percent, double Class::*value) {
-      all.push_back(derived<Class>(name, "bytes/s", std::to_string(percent) + "th percentile of busbw by transfer time",
+      all.push_back(derived<Class>(name, "bytes_per_s", std::to_string(percent) + "th percentile of busbw by transfer time",
                                    [value](const Class& c) { return c.*value; }));
     };
     percentile("median_busbw_bytes_per_s", 50, &Class::median);
@@ -263,7 +263,7 @@ struct Bandwidth {
                                    return peak.known() && c.links_known ? c.link_median / peak.value : std::nan("");
                                  }));
     all.push_back(derived<Class>("alpha_ns", "ns", "fit: transfer time of an empty message", [](const Class& c) { return c.fit.alpha_ns; }));
-    all.push_back(derived<Class>("beta_bytes_per_s", "bytes/s", "fit: busbw of an endless message", [](const Class& c) { return c.fit.beta_bytes_per_s; }));
+    all.push_back(derived<Class>("beta_bytes_per_s", "bytes_per_s", "fit: busbw of an endless message", [](const Class& c) { return c.fit.beta_bytes_per_s; }));
     all.push_back(derived<Class>("r_squared", "", "fit: coefficient of determination", [](const Class& c) { return c.fit.r_squared; }));
     return all;
   }

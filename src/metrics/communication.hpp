@@ -32,7 +32,7 @@ std::vector<ColumnSpec<Row>> with_work(std::vector<ColumnSpec<Row>> all) {
     }));
   };
   const auto speed = [&](const char* name, std::int64_t Work::*moved, std::int64_t Work::*ns, const char* description) {
-    all.push_back(derived<Row>(name, "bytes/s", description,
+    all.push_back(derived<Row>(name, "bytes_per_s", description,
                                [=](const Row& row) { return rate(row.work.*moved, row.work.*ns); }));
   };
   count("calls_count", &Work::calls_count, "", "communication kernels");

@@ -66,7 +66,7 @@ struct HardwareSaturation {
       all.push_back(column("unknown_bytes_count", &Row::unknown_bytes_count, "", "those without, in no other column"));
       all.push_back(column("bytes", &Row::bytes, "bytes", "bytes moved or set"));
       all.push_back(column("sum_ns", &Row::sum_ns, "ns", "sum of their durations"));
-      all.push_back(derived<Row>("bytes_per_s", "bytes/s", "bytes / sum_ns", [](const Row& row) {
+      all.push_back(derived<Row>("bytes_per_s", "bytes_per_s", "bytes / sum_ns", [](const Row& row) {
         return ratio(static_cast<double>(row.bytes) * 1e9, static_cast<double>(row.sum_ns));
       }));
       return all;

@@ -69,9 +69,9 @@ std::vector<ColumnSpec<Row>> Row::columns(const Resolver& resolver) {
   count("segment_allocations_count", &Row::segment_allocations_count, "calls of cudaMalloc");
   count("out_of_memory_count", &Row::out_of_memory_count, "requests that failed");
   rate("allocations_per_s", "1/s", "allocations over the recorded time", &Row::allocations_count);
-  rate("allocations_bytes_per_s", "bytes/s", "bytes asked for over the recorded time", &Row::allocations_bytes);
+  rate("allocations_bytes_per_s", "bytes_per_s", "bytes asked for over the recorded time", &Row::allocations_bytes);
   rate("frees_per_s", "1/s", "frees over the recorded time", &Row::frees_count);
-  rate("frees_bytes_per_s", "bytes/s", "bytes freed over the recorded time", &Row::frees_bytes);
+  rate("frees_bytes_per_s", "bytes_per_s", "bytes freed over the recorded time", &Row::frees_bytes);
   all.push_back(derived<Row>("efficiency_ratio", "", "active_bytes / reserved_bytes",
                              [](const Row& row) { return part(row.active_bytes, row.reserved_bytes); }));
   all.push_back(derived<Row>(
@@ -125,9 +125,9 @@ std::vector<ColumnSpec<ByStream>> ByStream::columns(const Resolver& resolver) {
   add("frees_count", "", "frees requested", &StreamMemory::frees_count);
   add("frees_bytes", "bytes", "asked for by what they free", &StreamMemory::frees_bytes);
   rate("allocations_per_s", "1/s", "over the recorded time of the device", &StreamMemory::allocations_count);
-  rate("allocations_bytes_per_s", "bytes/s", "over the recorded time of the device", &StreamMemory::allocations_bytes);
+  rate("allocations_bytes_per_s", "bytes_per_s", "over the recorded time of the device", &StreamMemory::allocations_bytes);
   rate("frees_per_s", "1/s", "over the recorded time of the device", &StreamMemory::frees_count);
-  rate("frees_bytes_per_s", "bytes/s", "over the recorded time of the device", &StreamMemory::frees_bytes);
+  rate("frees_bytes_per_s", "bytes_per_s", "over the recorded time of the device", &StreamMemory::frees_bytes);
   return all;
 }
 

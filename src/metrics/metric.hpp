@@ -35,6 +35,7 @@
 #include "core/problems.hpp"
 #include "core/result_table.hpp"
 #include "core/tables.hpp"
+#include "core/units.hpp"
 #include "discover/workload.hpp"
 #include "exchange/groups.hpp"
 #include "exchange/match.hpp"
@@ -117,12 +118,13 @@ struct ReportContext {
   Problems& problems;
 };
 
-/// One headline value; becomes an attribute <name> of /metrics/<metric> (unit is the name's suffix) and a JSON key.
+/// One headline value; becomes an attribute <name> of /metrics/<metric> and a JSON key.
 struct Headline {
   std::string name;
   double value = 0;  // NaN = absent
   std::string text;  // instead of a number, when not empty
   std::string description;
+  std::string unit;  // of a number: what its name says
 };
 
 /// A matrix [row, column] of int32 (timeline). rows are this worker's; row numbers say where they belong.
@@ -159,10 +161,11 @@ struct Report {
   std::vector<ShownTable> shown;          // of all tables of the metric; set behind report()
 
   void value(std::string name, double value, std::string description = "") {
-    headlines.push_back({std::move(name), value, "", std::move(description)});
+    const std::string unit(unit_of(name));
+    headlines.push_back({std::move(name), value, "", std::move(description), unit});
   }
   void note(std::string name, std::string text, std::string description = "") {
-    headlines.push_back({std::move(name), 0, std::move(text), std::move(description)});
+    headlines.push_back({std::move(name), 0, std::move(text), std::move(description), ""});
   }
   void show(ResultTable table) {
     table.shown = true;

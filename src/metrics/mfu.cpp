@@ -84,7 +84,7 @@ struct Mfu {
   static std::vector<ColumnSpec<StepLength>> columns(double step_flops, double whole_peak) {
     std::vector<ColumnSpec<StepLength>> all = key_columns<StepLength>();
     all.push_back(column("step_ns", &StepLength::step_ns, "ns", "CPU step of the slowest rank"));
-    all.push_back(derived<StepLength>("model_flops_per_s", "FLOP/s", "model FLOP of the step / step_ns, all GPUs",
+    all.push_back(derived<StepLength>("model_flops_per_s", "flops_per_s", "model FLOP of the step / step_ns, all GPUs",
                                       [=](const StepLength& row) { return step_flops * 1e9 / static_cast<double>(row.step_ns); }));
     all.push_back(derived<StepLength>("mfu_ratio", "", "model_flops_per_s / peak of all GPUs", [=](const StepLength& row) {
       return step_flops * 1e9 / static_cast<double>(row.step_ns) / whole_peak;

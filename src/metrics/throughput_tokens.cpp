@@ -62,7 +62,7 @@ struct ThroughputTokens {
   static std::vector<ColumnSpec<StepTime>> columns(double tokens, double gpus) {
     std::vector<ColumnSpec<StepTime>> all = key_columns<StepTime>();
     all.push_back(column("step_ns", &StepTime::step_ns, "ns", "CPU step of this rank"));
-    all.push_back(derived<StepTime>("per_gpu_tokens_per_s", "tokens/s",
+    all.push_back(derived<StepTime>("per_gpu_tokens_per_s", "tokens_per_s",
                                     "tokens of the step / (step_ns x GPUs of the run)",
                                     [=](const StepTime& row) { return per_s(tokens, row.step_ns) / gpus; }));
     return all;
@@ -70,9 +70,9 @@ struct ThroughputTokens {
   static std::vector<ColumnSpec<StepLength>> step_columns(double tokens, double gpus) {
     std::vector<ColumnSpec<StepLength>> all = key_columns<StepLength>();
     all.push_back(column("step_ns", &StepLength::step_ns, "ns", "CPU step of the slowest rank"));
-    all.push_back(derived<StepLength>("tokens_per_s", "tokens/s", "tokens of the step / step_ns",
+    all.push_back(derived<StepLength>("tokens_per_s", "tokens_per_s", "tokens of the step / step_ns",
                                       [=](const StepLength& row) { return per_s(tokens, row.step_ns); }));
-    all.push_back(derived<StepLength>("per_gpu_tokens_per_s", "tokens/s", "tokens_per_s / GPUs of the run",
+    all.push_back(derived<StepLength>("per_gpu_tokens_per_s", "tokens_per_s", "tokens_per_s / GPUs of the run",
                                       [=](const StepLength& row) { return per_s(tokens, row.step_ns) / gpus; }));
     return all;
   }

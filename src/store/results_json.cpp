@@ -69,8 +69,7 @@ void add_table(JsonText& json, const ShownTable& table) {
   json.key("rows_count").integer(table.rows_count);
   json.key("units").open('{');
   for (const ColumnInfo& column : rows.columns) {
-    const std::string_view named = unit_of(column.name), unit = named.empty() ? column.unit : named;
-    if (!unit.empty()) json.key(column.name).text(unit);
+    if (!column.unit.empty()) json.key(column.name).text(column.unit);
   }
   json.close('}').key("rows").open('[');
   for (std::int64_t row = 0; row < rows.rows_count; ++row) {
@@ -100,8 +99,7 @@ void add_metric(JsonText& json, const MetricResult& metric, std::int64_t ranks_e
   }
   json.close('}').key("units").open('{');
   for (const Headline& headline : headlines)
-    if (const std::string_view unit = unit_of(headline.name); headline.text.empty() && !unit.empty())
-      json.key(headline.name).text(unit);
+    if (!headline.unit.empty()) json.key(headline.name).text(headline.unit);
   json.close('}').key("tables").open('{');
   for (const ShownTable& table : metric.report.shown) add_table(json, table);
   json.close('}').close('}');

@@ -21,17 +21,8 @@ void list(JsonText& json, const char* key, const std::vector<std::int64_t>& valu
 
 }  // namespace
 
-std::string_view unit_of(std::string_view name) {
-  constexpr std::string_view units[] = {"tokens_per_s", "samples_per_s", "flops_per_s", "bytes_per_s", "per_s", "ns",
-                                        "bytes",        "flops",         "ratio",       "ppb",         "count", "rank"};
-  for (const std::string_view unit : units)
-    if (name.ends_with(unit) && (name == unit || name[name.size() - unit.size() - 1] == '_')) return unit;
-  return "";
-}
-
 std::string headline_unit(const Report& report) {
-  if (report.headlines.empty() || !report.headlines.front().text.empty()) return "";
-  return std::string(unit_of(report.headlines.front().name));
+  return report.headlines.empty() ? "" : report.headlines.front().unit;
 }
 
 std::string config_json(const Config& config) {

@@ -16,9 +16,7 @@ std::string config_json(const Config& config);
 /// "pp=2 dp_shard=4 tp=8": the dimensions above 1; "one rank" if there are none; "" if unknown.
 std::string mesh_text(const Mesh& mesh);
 
-/// "ns" of "step_mean_ns": the unit that the suffix of a name says, "" if none.
-std::string_view unit_of(std::string_view name);
-/// That of a metric's first value.
+/// Unit of a metric's first value; "" of a text and of no value.
 std::string headline_unit(const Report& report);
 
 struct RunFacts {
