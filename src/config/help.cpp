@@ -71,7 +71,9 @@ std::string help_text() {
 }
 
 std::string metric_list_text() {
-  std::string text;
+  std::string text =
+      "[unit]: as the page writes the metric's headline. The HDF5 file and the JSON hold ns, bytes and ratios (1 = 100 %);\n"
+      "there the unit of a number is the suffix of its name (step_mean_ns).\n\n";
   for (const MetricInfo& info : metric_list()) {
     std::string aliases;
     for (const std::string& alias : info.aliases) aliases += (aliases.empty() ? " (also " : ", ") + alias;

@@ -112,6 +112,8 @@ TEST(CommandLine, HelpShowsEveryOptionWithinHundredColumns) {
 
 TEST(CommandLine, ListedMetricsSayWhatTheyAnswerAndNeed) {
   const std::string text = metric_list_text();
+  EXPECT_THAT(text, ::testing::StartsWith("[unit]: as the page writes"));
+  EXPECT_THAT(text, HasSubstr("\n\nstraggler_lag [us]\n"));
   for (const MetricInfo& info : metric_list()) {
     EXPECT_THAT(text, HasSubstr(info.name));
     for (const std::string& alias : info.aliases) EXPECT_THAT(text, HasSubstr(alias));

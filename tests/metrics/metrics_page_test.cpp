@@ -17,7 +17,7 @@ constexpr std::string_view begins = "<!-- generated: begin -->\n", ends = "<!-- 
 std::string entry(const MetricInfo& info) {
   std::string text = "### " + info.name + "\n\n" + info.question + "\n\n";
   text += "- Definition: " + info.definition + "\n";
-  if (!info.unit.empty()) text += "- Unit of the headline: " + info.unit + "\n";
+  if (!info.unit.empty()) text += "- Unit on the page: " + info.unit + "\n";
   text += "- Needs: " + info.needs + "\n";
   std::string aliases;
   for (const std::string& alias : info.aliases) aliases += (aliases.empty() ? "`" : ", `") + alias + "`";
