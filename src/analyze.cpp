@@ -123,7 +123,6 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   local.steps_chosen = !config.input.steps.empty();
   local.first_record.push_back(0);
   ReadOptions options;
-  options.window_bytes = config.window_bytes;
   options.inflate_limit = config.inflate_limit;
   options.classifier = &classifier;
   const bool events = keeps_events(config);

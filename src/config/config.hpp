@@ -58,7 +58,6 @@ struct Config {
   std::map<std::string, double> peaks;      // overridden peaks by name
   double time_limit_s = 0;                  // 0 = none
   bool strict = false;
-  std::int64_t window_bytes = 4 << 20;      // of the readers; tests make it tiny
   std::int64_t inflate_limit = 200;         // bytes of text per byte of a gzip file; 0 = none
   std::string command_line;
 };

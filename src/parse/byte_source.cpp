@@ -51,13 +51,10 @@ class FailedSource final : public ByteSource {
   bool next(std::size_t) override { return false; }
 };
 
-// What was copied out of the page cache is looked at, twice, while it is still in the second-level cache.
-constexpr std::size_t largest_window_bytes = std::size_t{512} << 10;
-
 class FileSource final : public ByteSource {
  public:
   FileSource(int fd, std::size_t window_bytes, SourceMemory& memory, FileRange range)
-      : fd_(fd), window_bytes_(std::min(window_bytes, largest_window_bytes)), left_bytes_(range.end - range.begin),
+      : fd_(fd), window_bytes_(std::min(window_bytes, std::size_t{plain_window_bytes})), left_bytes_(range.end - range.begin),
         memory_(memory.windows[0]) {
     if (range.begin > 0 && ::lseek(fd, range.begin, SEEK_SET) < 0) {
       status_ = SourceStatus::unreadable;

@@ -77,6 +77,13 @@ inline constexpr std::int64_t unlimited_text_bytes = std::int64_t{256} << 20;
 
 inline constexpr const char* inflate_limit_text = "more text than --inflate-limit allows a file of this size";
 
+/// What a window holds at most, however much is asked for. Plain text, copied out of the page cache, is looked at, twice,
+/// while it is still in the second-level cache. Of gzip there are three windows: what is handed over still lies in the
+/// caches, and the first touch of three costs little.
+inline constexpr std::int64_t plain_window_bytes = std::int64_t{512} << 10, gzip_window_bytes = std::int64_t{1} << 20;
+/// What readers ask for: the source's own.
+inline constexpr std::int64_t largest_window_bytes = gzip_window_bytes;
+
 /// Opens the file; gzip is recognised by its first two bytes. Never null: what fails shows in status(). A gzip file ends
 /// as too_large where its text is above unlimited_text_bytes and inflate_limit times the bytes read (0: never).
 std::unique_ptr<ByteSource> open_source(const std::string& path, std::size_t window_bytes, SourceMemory& memory,

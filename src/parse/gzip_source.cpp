@@ -22,8 +22,6 @@ namespace ccl {
 namespace {
 
 constexpr std::size_t compressed_bytes = std::size_t{256} << 10;
-// Windows of a megabyte: what is handed over still lies in the caches, and the first touch of three of them costs little.
-constexpr std::size_t largest_window_bytes = std::size_t{1} << 20;
 // of one step: stays in the cache of the inflating thread beside the copy of it
 constexpr std::size_t direct_bytes = std::size_t{512} << 10, inflated_bytes = std::size_t{128} << 10;
 
@@ -88,7 +86,7 @@ class GzipSource final : public ByteSource {
  public:
   GzipSource(int fd, std::size_t window_bytes, SourceMemory& memory, std::int64_t inflate_limit,
              std::unique_ptr<Inflater> inflater)
-      : fd_(fd), window_bytes_(std::min(window_bytes, largest_window_bytes)),
+      : fd_(fd), window_bytes_(std::min(window_bytes, std::size_t{gzip_window_bytes})),
         room_(std::max<std::size_t>(4096, window_bytes_ / 4)), memory_(memory), inflate_limit_(inflate_limit),
         inflater_(std::move(inflater)) {
     memory_.compressed.resize(compressed_bytes);

@@ -12,6 +12,7 @@
 #include "core/progress.hpp"
 #include "core/tables.hpp"
 #include "discover/discover.hpp"
+#include "parse/byte_source.hpp"
 #include "parse/classify.hpp"
 
 namespace ccl {
@@ -70,7 +71,7 @@ struct ReadOptions {
   PartExchange* parts = nullptr;  // for a file in parts
   Lent lent{};                    // to part 0
   const Communicators* communicators = nullptr;  // what the other exports of the run say of NCCL's communicators
-  std::int64_t window_bytes = 4 << 20;
+  std::int64_t window_bytes = largest_window_bytes;  // tests make it tiny
   std::int64_t inflate_limit = 200;  // bytes of text per byte of a gzip file; 0 = none
   const Classifier* classifier = nullptr;
 };

@@ -20,7 +20,7 @@ class KinetoCommunicationTest : public testing::TestWithParam<std::int64_t> {
     return {r.trace.splits.begin() + first, r.trace.splits.begin() + first + count};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Windows, KinetoCommunicationTest, testing::Values(4 << 20, 64, 1000));
+INSTANTIATE_TEST_SUITE_P(Windows, KinetoCommunicationTest, testing::Values(largest_window_bytes, 64, 1000));
 
 constexpr const char* gather_arguments =
     R"(, "Collective name": "_allgather_base", "In msg nelems": 100, "Out msg nelems": 400, "Group size": 4, "dtype": "BFloat16",

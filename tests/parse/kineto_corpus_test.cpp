@@ -225,7 +225,7 @@ TEST_P(KinetoCorpus, OddFilesGiveTheNumbersOfTheGoodOne) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Windows, KinetoCorpus, testing::Values(4 << 20, 100'000, 1000));
+INSTANTIATE_TEST_SUITE_P(Windows, KinetoCorpus, testing::Values(largest_window_bytes, 100'000, 1000));
 
 }  // namespace
 }  // namespace ccl::test

@@ -37,7 +37,7 @@ class KinetoDamageTest : public testing::TestWithParam<std::int64_t> {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Windows, KinetoDamageTest, testing::Values(4 << 20, 64, 1000));
+INSTANTIATE_TEST_SUITE_P(Windows, KinetoDamageTest, testing::Values(largest_window_bytes, 64, 1000));
 
 TEST_P(KinetoDamageTest, UnescapedQuotesLoseOneEvent) {
   expect_only_that_lost(kernel_text(R"({"device": "cpu"}(12): run)", "2", "1"));
@@ -268,7 +268,7 @@ TEST(KinetoDamage, WhatIsFoundAndLostDoesNotDependOnTheWindows) {
   };
   std::mt19937_64 random(17);
   for (int round = 0; round < 3000; ++round) {
-    const std::string text = damaged_text(good, 1 + random() % 24, random), at_once = told(text, 4 << 20);
+    const std::string text = damaged_text(good, 1 + random() % 24, random), at_once = told(text, largest_window_bytes);
     for (const std::int64_t window_bytes : {64, 300, 1000}) ASSERT_EQ(told(text, window_bytes), at_once) << window_bytes << '\n' << text;
   }
 }

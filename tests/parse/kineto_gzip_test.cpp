@@ -30,8 +30,8 @@ class KinetoGzipTest : public testing::TestWithParam<Way> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Ways, KinetoGzipTest,
-                         testing::Values(Way{4 << 20, InflateBackend::zlib}, Way{64, InflateBackend::zlib},
-                                         Way{1000, InflateBackend::zlib}, Way{4 << 20, InflateBackend::isal},
+                         testing::Values(Way{largest_window_bytes, InflateBackend::zlib}, Way{64, InflateBackend::zlib},
+                                         Way{1000, InflateBackend::zlib}, Way{largest_window_bytes, InflateBackend::isal},
                                          Way{64, InflateBackend::isal}, Way{1000, InflateBackend::isal}));
 
 std::string small_trace() {

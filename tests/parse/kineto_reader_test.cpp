@@ -18,7 +18,7 @@ class KinetoReaderTest : public testing::TestWithParam<std::int64_t> {
     return read_text(text, settings);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Windows, KinetoReaderTest, testing::Values(4 << 20, 64, 1000));
+INSTANTIATE_TEST_SUITE_P(Windows, KinetoReaderTest, testing::Values(largest_window_bytes, 64, 1000));
 
 TEST_P(KinetoReaderTest, KeepsKernelsCopiesAndSets) {
   const ReadResult r = read(trace_text(

@@ -31,8 +31,8 @@ std::string said(const ReadResult& r) {
 
 void expect_same_in_all_windows(const std::string& text, std::size_t limit_bytes = 10 << 20) {
   const ScratchFile file(text);
-  const std::string wanted = said(read_in(file, 4 << 20, SplitLevel::scalar, limit_bytes));
-  for (const std::int64_t window_bytes : {64, 65, 100, 700, 4096, 70'000, 4 << 20})
+  const std::string wanted = said(read_in(file, largest_window_bytes, SplitLevel::scalar, limit_bytes));
+  for (const std::int64_t window_bytes : std::initializer_list<std::int64_t>{64, 65, 100, 700, 4096, 70'000, largest_window_bytes})
     for (const SplitLevel level : levels())
       ASSERT_EQ(said(read_in(file, window_bytes, level, limit_bytes)), wanted)
           << "window " << window_bytes << ", level " << static_cast<int>(level) << '\n' << text;

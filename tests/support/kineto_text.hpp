@@ -30,7 +30,7 @@ class ScratchFile {
 const Classifier& classifier();
 
 struct ReadSettings {
-  std::int64_t window_bytes = 4 << 20;
+  std::int64_t window_bytes = largest_window_bytes;
   Wants wants;
   std::size_t limit_bytes = KinetoReader::default_limit_bytes;
   InflateBackend inflate = InflateBackend::best;
