@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <span>
+
 #include "exchange/coverage.hpp"
+#include "metrics/pack_report.hpp"
 #include "store/json_text.hpp"
 #include "store/results.hpp"
 #include "store/run_facts.hpp"
@@ -37,8 +41,11 @@ void add_coverage(JsonText& json, const Results& results) {
   for (const std::int32_t rank : results.ranks.missing) json.integer(rank);
   json.close(']');
   json.key("ranks_whole").integer(whole_ranks_count(results.ranks));
+  const std::vector<PartlyRead> parts = partly_read(results.ranks);
+  json.key("ranks_in_part_count").integer(static_cast<std::int64_t>(parts.size()));
   json.key("ranks_in_part").open('[');
-  for (const PartlyRead& part : partly_read(results.ranks)) add_partly_read(json, part);
+  for (const PartlyRead& part : std::span(parts).first(std::min<std::size_t>(parts.size(), most_shown_rows)))
+    add_partly_read(json, part);
   json.close(']');
   json.key("text").text(coverage_text(results.ranks, "ranks analysed"));
   add_number(json, "world_size", results.ranks.world_size);

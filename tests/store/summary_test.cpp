@@ -152,7 +152,8 @@ TEST(ResultsJson, HoldsCoverageMetricsAndWarnings) {
   results.metrics = {test::sample_metric()};
   const std::string json = results_json(results);
   EXPECT_THAT(json, HasSubstr("\"ranks_covered\": 4, \"ranks_expected\": 5, \"ranks_missing\": [4]"));
-  EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 4, \"ranks_in_part\": [], \"text\": \"4 of 5 ranks analysed, missing 4\""));
+  EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 4, \"ranks_in_part_count\": 0, \"ranks_in_part\": [], "
+                              "\"text\": \"4 of 5 ranks analysed, missing 4\""));
   EXPECT_THAT(json, HasSubstr("\"sample_time\": {\"unit\": \"ns\"")) << "the page shows ms, the value is in ns";
   EXPECT_THAT(json, HasSubstr("\"units\": {\"mean_ns\": \"ns\", \"p99_ns\": \"ns\"}, \"tables\": {}"));
   EXPECT_THAT(json, HasSubstr("\"values\": {\"mean_ns\": 12.5, \"p99_ns\": null, \"worst_rank\": \"rank 3\"}"));
@@ -166,14 +167,29 @@ TEST(ResultsJson, NamesTheRanksThatWereReadInPartWithTheirSteps) {
   entry.facts.steps.push_back({.number = 10, .devices = {{.device = 0}}, .lost_events = true});
   const std::string json = results_json(run.results());
   EXPECT_THAT(json, HasSubstr("\"ranks_covered\": 4, \"ranks_expected\": 5"));
-  EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 3, \"ranks_in_part\": [{\"iteration\": 10, \"replica\": null, \"rank\": 2, "
-                              "\"every_step_lost\": false, \"lost_steps\": [10]}]"));
+  EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 3, \"ranks_in_part_count\": 1, \"ranks_in_part\": [{\"iteration\": 10, "
+                              "\"replica\": null, \"rank\": 2, \"every_step_lost\": false, \"lost_steps\": [10]}]"));
   EXPECT_THAT(json, HasSubstr("1 of them in part: rank 2 (step 10 lost with the damage), missing 4"));
   Results results = run.results();
   results.metrics = {test::sample_metric()};
   EXPECT_THAT(metric_details(results), HasSubstr("4 of 5 ranks; read in part: rank 2 (step 10 lost with the damage)\n"));
   EXPECT_THAT(summary_page(run.results()),
               HasSubstr("4 of 5 analysed, 1 of them in part: rank 2 (step 10 lost with the damage), missing 4;"));
+}
+
+TEST(ResultsJson, OfThousandsOfRanksThatWereReadInPartTheFirstAreNamedAndAllAreCounted) {
+  test::Run run = test::sample_run();
+  for (std::int32_t rank = 100; rank < 6100; ++rank) {
+    RankEntry entry = run.ranks.entries[0];
+    entry.rank = RankId(rank);
+    entry.facts.loss = FileLoss::rest;
+    run.ranks.entries.push_back(entry);
+  }
+  const std::string json = results_json(run.results());
+  EXPECT_THAT(json, HasSubstr("\"ranks_in_part_count\": 6000, \"ranks_in_part\": [{"));
+  EXPECT_THAT(json, HasSubstr("\"rank\": 163, \"every_step_lost\""));
+  EXPECT_THAT(json, Not(HasSubstr("\"rank\": 164, \"every_step_lost\"")));
+  EXPECT_LT(json.size(), 20'000U);
 }
 
 TEST(ResultsJson, TablesThatAreShownAreRowsWithTheirUnits) {
