@@ -7,7 +7,7 @@
 namespace synth {
 
 struct Model {
-  std::string name = "debug", flavor = "debug";
+  std::string name = "llama", flavor = "tiny";
   std::int64_t layers = 4, hidden = 2048, ffn = 5632, heads = 16, kv_heads = 16, vocab = 32000, seq = 2048;
   std::int64_t local_batch = 1;         // sequences per data-parallel rank and micro-batch
   std::int64_t experts = 0, top_k = 2;  // experts > 0: every layer's MLP is a mixture of experts
