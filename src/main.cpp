@@ -39,10 +39,10 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
 /// write(2) only: it is called from a signal handler.
 void say_ending(int signal) {
   const std::string_view line =
-      signal == SIGUSR1  ? "ccl-analyze: ending early (SIGUSR1) results of what was read follow\n"
-      : signal == SIGINT ? "ccl-analyze: ending early (SIGINT) results of what was read follow; once more ends at once\n"
-                         : "ccl-analyze: ending early (SIGTERM) results of what was read follow if the launcher waits; with"
-                           " SIGUSR1 mpirun does\n";
+      signal == SIGUSR1  ? "ccl-analyze: ending early (SIGUSR1). Results of what was read follow.\n"
+      : signal == SIGINT ? "ccl-analyze: ending early (SIGINT). Results of what was read follow; once more ends at once.\n"
+                         : "ccl-analyze: ending early (SIGTERM). Results of what was read follow if the launcher waits;"
+                           " with SIGUSR1 mpirun does.\n";
   constexpr std::string_view clear = "\r\x1b[K";
   ssize_t done = 0;
   if (on_terminal) done += write(STDERR_FILENO, clear.data(), clear.size());
