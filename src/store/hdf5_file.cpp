@@ -53,6 +53,7 @@ OutputFile::OutputFile(const std::string& target) : target_(target), temporary_(
   if (target.empty() || (stat(target.c_str(), &found) == 0 && !S_ISREG(found.st_mode)))
     throw FatalError(ExitCode::bad_request,
                      "cannot write '" + target + "' (not a regular file). Choose another place with -o.");
+  hdf5::require_memory_to_open();
   const Handle access = hdf5::access();
   file_ = H5Fcreate(temporary_path().c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access);
   if (file_ < 0)
@@ -140,6 +141,7 @@ void OutputFile::release() {
 }
 
 void OutputFile::reopen() {
+  hdf5::require_memory_to_open();
   const Handle access = hdf5::access();
   file_ = check(H5Fopen(temporary_path().c_str(), H5F_ACC_RDWR, access), "write '" + target_ + "'");
 }

@@ -1,6 +1,7 @@
 #include "store/hdf5_handle.hpp"
 
 #include <array>
+#include <new>
 
 namespace ccl::hdf5 {
 namespace {
@@ -72,6 +73,18 @@ Handle access() {
   H5Pset_file_locking(properties, false, true);
 #endif
   return properties;
+}
+
+// Called as functions, neither call may be optimised away.
+bool can_open() {
+  constexpr std::size_t cache_bytes = std::size_t{2} << 20;  // with what else opening takes, generously
+  void* const memory = ::operator new(cache_bytes, std::nothrow);
+  ::operator delete(memory);
+  return memory != nullptr;
+}
+
+void require_memory_to_open() {
+  if (!can_open()) throw std::bad_alloc();
 }
 
 Handle type_of(const DatasetLayout& layout) {

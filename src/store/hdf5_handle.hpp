@@ -36,6 +36,12 @@ void keep_reason();
 /// File access properties: no file locks (they fail on network file systems, and the name is ours alone).
 Handle access();
 
+/// Whether there is the memory that HDF5 takes to open a file. Ask first: HDF5 (1.10) does not fail for want of it, it
+/// crashes (H5AC_create looks into the metadata cache, one piece of 0.5 MB, that it did not get).
+bool can_open();
+/// Throws std::bad_alloc where there is not.
+void require_memory_to_open();
+
 /// Throws FatalError(exit_code, "cannot <what> (<reason>)") if status is negative; else returns it.
 template <class Status>
 Status check(Status status, const std::string& what, ExitCode exit_code = ExitCode::runtime_failure) {

@@ -77,6 +77,7 @@ ColumnInfo column_of(hid_t table, unsigned number) {
 InputFile::InputFile(const std::string& path) : path_(path) {
   if (const std::string trouble = file_trouble(path); !trouble.empty())
     throw FatalError(ExitCode::bad_request, "cannot read '" + path + "' (" + trouble + ")");
+  hdf5::require_memory_to_open();
   const Handle access = hdf5::access();
   file_ = hdf5::check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), "read '" + path + "'", ExitCode::bad_request);
 }

@@ -73,7 +73,9 @@ void write_together(const std::string& file_path, const DatasetLayout& layout, s
     return comm.min(good ? 1 : 0) == 1;
   };
   bool written = false;
-  {
+  const bool can_open = hdf5::can_open();
+  if (!can_open) why = "out of memory";
+  if (all_good(can_open)) {
     const Handle access = hdf5::access();
     H5Pset_fapl_mpio(access, *static_cast<const MPI_Comm*>(comm.native_handle()), MPI_INFO_NULL);
     const hid_t file = H5Fopen(file_path.c_str(), H5F_ACC_RDWR, access);

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
+#include <new>
 
 #include "core/problems.hpp"
 #include "store/sample_rows.hpp"
@@ -162,6 +164,29 @@ TEST(OutputFile, FullDiskIsARuntimeFailureAndLeavesNothing) {
   EXPECT_EXIT(write_into_a_full_disk(folder.file("a.h5")), ::testing::ExitedWithCode(7),
               "^exit 1: cannot write '.*a.h5' \\(File too large\\)$");
   EXPECT_THAT(folder.entries(), IsEmpty());
+}
+
+/// Ends the process with code 7 where opening is said to fail for want of memory.
+template <class Open>
+[[noreturn]] void open_without_memory(Open open) {
+  const rlimit limit{0, 0};  // of the address space: nothing more is mapped
+  setrlimit(RLIMIT_AS, &limit);
+  for (std::size_t bytes = std::size_t{1} << 20; bytes >= 64 << 10; bytes /= 2)
+    while (::operator new(bytes, std::nothrow) != nullptr) {}
+  try {
+    open();
+  } catch (const std::bad_alloc&) {
+    std::_Exit(7);
+  }
+  std::_Exit(0);
+}
+
+TEST(OutputFile, WithoutMemoryItFailsBeforeHdf5Crashes) {
+  const Folder folder(own("memory"));
+  const std::string path = folder.file("a.h5");
+  EXPECT_EXIT(open_without_memory([&] { OutputFile out(path); }), ::testing::ExitedWithCode(7), "");
+  OutputFile(path).commit();
+  EXPECT_EXIT(open_without_memory([&] { InputFile in(path); }), ::testing::ExitedWithCode(7), "");
 }
 
 TEST(InputFile, AnythingElseIsABadRequest) {
