@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -124,7 +125,7 @@ struct Headline {
   double value = 0;  // NaN = absent
   std::string text;  // instead of a number, when not empty
   std::string description;
-  std::string unit;  // of a number: what its name says
+  std::string_view unit() const { return text.empty() ? unit_of(name) : ""; }
 };
 
 /// A matrix [row, column] of int32 (timeline). rows are this worker's; row numbers say where they belong.
@@ -161,11 +162,10 @@ struct Report {
   std::vector<ShownTable> shown;          // of all tables of the metric; set behind report()
 
   void value(std::string name, double value, std::string description = "") {
-    const std::string unit(unit_of(name));
-    headlines.push_back({std::move(name), value, "", std::move(description), unit});
+    headlines.push_back({std::move(name), value, "", std::move(description)});
   }
   void note(std::string name, std::string text, std::string description = "") {
-    headlines.push_back({std::move(name), 0, std::move(text), std::move(description), ""});
+    headlines.push_back({std::move(name), 0, std::move(text), std::move(description)});
   }
   void show(ResultTable table) {
     table.shown = true;

@@ -64,7 +64,6 @@ void pack_report(const Report& report, ByteWriter& out) {
     out.value(headline.value);
     out.text(headline.text);
     out.text(headline.description);
-    out.text(headline.unit);
   }
   pack_texts(report.page, out);
   pack_texts(report.details, out);
@@ -89,7 +88,6 @@ void unpack_report(ByteReader& in, Report& report) {
     headline.value = in.value<double>();
     headline.text = in.text();
     headline.description = in.text();
-    headline.unit = in.text();
   }
   report.page = unpack_texts(in);
   report.details = unpack_texts(in);

@@ -106,7 +106,7 @@ void add_metric(JsonText& json, const MetricResult& metric, std::int64_t ranks_e
   }
   json.close('}').key("units").open('{');
   for (const Headline& headline : headlines)
-    if (!headline.unit.empty()) json.key(headline.name).text(headline.unit);
+    if (!headline.unit().empty()) json.key(headline.name).text(headline.unit());
   json.close('}').key("tables").open('{');
   for (const ShownTable& table : metric.report.shown) add_table(json, table);
   json.close('}').close('}');

@@ -22,7 +22,7 @@ void list(JsonText& json, const char* key, const std::vector<std::int64_t>& valu
 }  // namespace
 
 std::string headline_unit(const Report& report) {
-  return report.headlines.empty() ? "" : report.headlines.front().unit;
+  return report.headlines.empty() ? "" : std::string(report.headlines.front().unit());
 }
 
 std::string config_json(const Config& config) {
