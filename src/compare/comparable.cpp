@@ -77,7 +77,7 @@ std::string lacking_ranks(const StoredRun& run) {
                                      std::pair("no_gpu_events", "no GPU events on")}) {
     const auto found = run.ranks_by_status().find(status);
     if (found == run.ranks_by_status().end()) continue;
-    text += (text.empty() ? "" : ", ") + what + " " + ranks_text(found->second);
+    text += (text.empty() ? "" : ", ") + std::string(what) + " " + ranks_text(found->second);
   }
   return text;
 }

@@ -268,7 +268,7 @@ TEST(TraceFiles, ProfileModeLeavesTheOtherKindOut) {
   EXPECT_THAT(shown(find_alone(config, both, problems)), ElementsAre("rank0.json"));
   config.input.profile_mode = "nsys";
   EXPECT_THAT(shown(find_alone(config, both, problems)), ElementsAre("node0.sqlite"));
-  EXPECT_THAT(message_of(config), HasSubstr("left out by the profile mode)"));
+  EXPECT_THAT(message_of(config), HasSubstr("found 1 x Kineto trace: left out by the profile mode, "));
   EXPECT_THAT(message_of(config), ::testing::EndsWith("). See --profile-mode."));
 }
 
