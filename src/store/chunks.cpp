@@ -23,6 +23,7 @@ Bytes deflated(const Bytes& in) {
   static Bytes work(ISAL_DEF_LVL1_DEFAULT);
   isal_zstream stream;
   isal_deflate_stateless_init(&stream);
+  stream.hist_bits = 0;  // the whole window; the line above leaves what lay there, and 1 to 15 would be a smaller one
   stream.level = 1;
   stream.level_buf = reinterpret_cast<std::uint8_t*>(work.data());
   stream.level_buf_size = static_cast<std::uint32_t>(work.size());
