@@ -70,10 +70,11 @@ std::string help_text() {
   return text + closing;
 }
 
+// A line that begins with a letter begins with a metric's name: scripts read the list so.
 std::string metric_list_text() {
   std::string text =
-      "[unit]: as the page writes the metric's headline. The HDF5 file and the JSON hold ns, bytes and ratios (1 = 100 %);\n"
-      "there the unit of a number is the suffix of its name (step_mean_ns).\n\n";
+      "  [unit]: as the page writes the metric's headline. The HDF5 file and the JSON hold ns, bytes and ratios\n"
+      "  (1 = 100 %); there the unit of a number is the suffix of its name (step_mean_ns).\n\n";
   for (const MetricInfo& info : metric_list()) {
     std::string aliases;
     for (const std::string& alias : info.aliases) aliases += (aliases.empty() ? " (also " : ", ") + alias;

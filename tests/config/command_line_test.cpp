@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <fstream>
+#include <sstream>
 
 #include "config/job.hpp"
 #include "metrics/all_metrics.hpp"
@@ -112,13 +114,22 @@ TEST(CommandLine, HelpShowsEveryOptionWithinHundredColumns) {
 
 TEST(CommandLine, ListedMetricsSayWhatTheyAnswerAndNeed) {
   const std::string text = metric_list_text();
-  EXPECT_THAT(text, ::testing::StartsWith("[unit]: as the page writes"));
+  EXPECT_THAT(text, ::testing::StartsWith("  [unit]: as the page writes"));
   EXPECT_THAT(text, HasSubstr("\n\nstraggler_lag [us]\n"));
   for (const MetricInfo& info : metric_list()) {
     EXPECT_THAT(text, HasSubstr(info.name));
     for (const std::string& alias : info.aliases) EXPECT_THAT(text, HasSubstr(alias));
     EXPECT_FALSE(info.question.empty() || info.definition.empty() || info.needs.empty()) << info.name;
   }
+}
+
+TEST(CommandLine, LinesOfListedMetricsThatBeginWithALetterBeginWithTheirNames) {
+  std::vector<std::string> named, all;
+  std::istringstream lines(metric_list_text());
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty() && std::isalnum(static_cast<unsigned char>(line[0]))) named.push_back(line.substr(0, line.find(' ')));
+  for (const MetricInfo& info : metric_list()) all.push_back(info.name);
+  EXPECT_THAT(named, ::testing::UnorderedElementsAreArray(all));
 }
 
 class JobFile : public ::testing::Test {
