@@ -11,7 +11,7 @@ class RecentlyFound {
  public:
   explicit RecentlyFound(Map& map) : map_(map) {}
   /// As map[key]. kind: alike for the keys that follow each other; different ones, if not too many, do not displace each other.
-  typename Map::mapped_type& operator()(const typename Map::key_type& key, std::size_t kind) {
+  typename Map::mapped_type& operator()(const typename Map::key_type& key, std::size_t kind = 0) {
     typename Map::value_type*& found = found_[kind % places];
     if (found == nullptr || found->first != key) found = &*map_.try_emplace(key).first;
     return found->second;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/collective_math.hpp"
+#include "core/recently_found.hpp"
 #include "core/sort_runs.hpp"
 #include "exchange/match_parts.hpp"
 
@@ -103,15 +104,11 @@ void match_group(std::span<const CollectiveRecord* const> records, const Ranks& 
   }
 }
 
-/// By group, in the order of instances. They come in runs.
+/// By group, in the order of instances.
 std::vector<RecordRefs> deal_to_groups(const RecordRefs& records) {
   std::map<std::tuple<std::int32_t, std::int32_t, GroupId>, RecordRefs> groups;
-  auto of_last = groups.end();
-  for (const CollectiveRecord* const r : records) {
-    const auto key = std::tie(r->iteration, r->replica, r->group);
-    if (of_last == groups.end() || of_last->first != key) of_last = groups.try_emplace(key).first;
-    of_last->second.push_back(r);
-  }
+  RecentlyFound of(groups);
+  for (const CollectiveRecord* const r : records) of({r->iteration, r->replica, r->group}).push_back(r);
   std::vector<RecordRefs> dealt;
   dealt.reserve(groups.size());
   for (auto& [key, of_group] : groups) dealt.push_back(std::move(of_group));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/collective_math.hpp"
+#include "core/recently_found.hpp"
 #include "exchange/clock.hpp"
 #include "exchange/graph.hpp"
 #include "exchange/match_parts.hpp"
@@ -25,19 +26,15 @@ std::vector<std::uint64_t> instances_of(const Matched& matched, std::size_t reco
     std::uint32_t local = 0, unused = 0;
     std::uint64_t instance = 0;
   };
-  std::map<StepKey, std::size_t> place;  // of the next instance of a step
-  const auto key_of = [](const MatchedInstance& instance) {
-    return StepKey{{instance.iteration, instance.step}, instance.replica};
-  };
-  auto at = place.end();  // they come in runs
+  std::map<StepKey, std::size_t> places;  // of the next instance of a step
+  RecentlyFound found(places);
   const auto place_of = [&](const MatchedInstance& instance) -> std::size_t& {
-    if (const StepKey key = key_of(instance); at == place.end() || at->first != key) at = place.try_emplace(key, 0).first;
-    return at->second;
+    return found(StepKey{{instance.iteration, instance.step}, instance.replica});
   };
   for (const MatchedInstance& instance : matched.mine.instances)
     if (is_in_graph(instance)) ++place_of(instance);
   std::size_t first = 0;
-  for (auto& [key, next] : place) first += std::exchange(next, first);
+  for (auto& [key, next] : places) first += std::exchange(next, first);
   std::vector<std::vector<Told>> out(static_cast<std::size_t>(comm.num_workers()));
   for (const MatchedInstance& instance : matched.mine.instances) {
     if (!is_in_graph(instance)) continue;

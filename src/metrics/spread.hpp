@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/recently_found.hpp"
 #include "core/statistics.hpp"
 #include "exchange/deal.hpp"
 #include "metrics/metric.hpp"
@@ -85,13 +86,10 @@ struct SpreadOf {
 template <class Of>
 void sort_and_fold_each(std::vector<Valued<Of>>& rows) {
   std::map<Of, std::vector<Valued<Of>>> keys;
-  auto at = keys.end();
-  for (const Valued<Of>& row : rows) {
-    if (at == keys.end() || at->first != row.of) at = keys.try_emplace(row.of).first;
-    at->second.push_back(row);
-  }
+  RecentlyFound of(keys);
+  for (const Valued<Of>& row : rows) of(row.of).push_back(row);
   rows.clear();
-  for (auto& [of, of_key] : keys) {
+  for (auto& [key, of_key] : keys) {
     sort_and_fold(of_key);
     rows.insert(rows.end(), of_key.begin(), of_key.end());
     of_key = {};

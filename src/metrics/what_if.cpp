@@ -190,16 +190,13 @@ struct WhatIf {
     return shorten(whole, ideal_times(whole, peers, form));
   }
   static void ask(const MeasuredGraph& whole, const ClosingContext& context, Row& row, Tables& out) {
-    std::vector<std::int32_t> stage_of_row, host_of_row;
+    std::vector<std::int32_t> stage_of_row;
     const PipelineStages places(context.groups, context.workload.mesh);
-    for (const RankEntry& entry : context.ranks.entries) {
-      stage_of_row.push_back(places.of(entry).stage);
-      host_of_row.push_back(entry.host_index);
-    }
+    for (const RankEntry& entry : context.ranks.entries) stage_of_row.push_back(places.of(entry).stage);
     const ComputeTime compute = compute_time(whole, stage_of_row);
     row.compute_ns = compute.all_ns, row.one_rank_ns = compute.one_rank_ns;
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
-    const ShortGraph step = short_step(whole, peers_of(whole, stage_of_row, host_of_row), form);
+    const ShortGraph step = short_step(whole, peers_of(whole, stage_of_row, context.ranks.hosts_by_row()), form);
     CaseReplays replays(step, whole.lent);
     std::vector<std::pair<Case, std::size_t>> cases;  // with their number in the replays
     Case asked;
