@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "core/bytes.hpp"
@@ -222,6 +223,13 @@ std::vector<std::int32_t> rows_of_traces(const LocalResults& local, const Ranks&
   return rows;
 }
 
+/// Ascending.
+std::vector<int> workers_with_ranks(const Ranks& ranks) {
+  std::set<int> workers;
+  for (const RankEntry& entry : ranks.entries) workers.insert(entry.facts.worker);
+  return {workers.begin(), workers.end()};
+}
+
 }  // namespace
 
 std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm) {
@@ -256,7 +264,7 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
       key.step_shift = entry.step_shift;
       const std::span<CollectiveRecord> own(local.records.data() + local.first_record[trace],
                                             local.first_record[trace + 1] - local.first_record[trace]);
-      settle_records(own, row, entry, groups, local.steps_chosen);
+      settle_records(own, {comm.worker(), kept}, row, entry, groups, local.steps_chosen);
       if (!local.events.empty()) settle_events(local.events[trace], row, entry.step_shift, kept);
       if (kept != local.first_record[trace])
         std::copy(own.begin(), own.end(), local.records.begin() + static_cast<std::ptrdiff_t>(kept));
@@ -270,10 +278,6 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
     keys.push_back(key);
   }
   local.records.resize(kept);
-  for (std::size_t i = 0; i < kept; ++i) {
-    local.records[i].worker = comm.worker();
-    local.records[i].local = static_cast<std::uint32_t>(i);
-  }
   local.splits = settled_splits(local.splits, local.first_record, first_record, comm.worker());
   local.first_record = std::move(first_record);
   for (const auto& metric : metrics) metric->settle(keys);
@@ -289,8 +293,9 @@ Matched unmatched(const Ranks& ranks) {
   return none;
 }
 
-void close(const LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
-           Metrics& metrics) {
+void close(const LocalResults& local, const Matched& matched, ClosingContext context, const Comm& comm, Metrics& metrics) {
+  const Lending lending = lend_to_busy(workers_with_ranks(context.ranks), comm);
+  context.lent = lending.processors();
   for (const auto& metric : metrics) metric->matched(matched.mine, context);
   const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, context.ranks, comm);
   for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {

@@ -66,9 +66,9 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
 /// The outcome of a run that matches nothing: no instances, no verdicts, every host on its own clock.
 Matched unmatched(const Ranks& ranks);
 
-/// matched() with the instances this worker owns, closing() for each of its ranks.
-void close(const LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
-           Metrics& metrics);
+/// matched() with the instances this worker owns, closing() for each of its ranks. Collective: workers without ranks lend
+/// their processors meanwhile.
+void close(const LocalResults& local, const Matched& matched, ClosingContext context, const Comm& comm, Metrics& metrics);
 
 /// graph() with each step this worker owns. The chains are given up. Collective; returns the bytes sent.
 std::int64_t close_graphs(LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,

@@ -158,6 +158,7 @@ class Synchronising {
     std::int64_t sum_ns = 0;
     for (const Interval& call : calls_) before_ns_.push_back(std::exchange(sum_ns, sum_ns + call.length_ns()));
   }
+  bool empty() const { return calls_.empty(); }
   std::int64_t until_ns(std::int64_t t_ns) const {
     const auto after = std::upper_bound(calls_.begin(), calls_.end(), t_ns,
                                         [](std::int64_t t, const Interval& call) { return t < call.start_ns; });
@@ -190,6 +191,7 @@ void add_launches(const RankTrace& trace, std::span<const std::uint32_t> synchro
 std::vector<std::uint32_t> synchronised_before_ns(const RankTrace& trace) {
   std::vector<std::uint32_t> out(trace.collectives.size());
   const Synchronising synchronising(trace);
+  if (synchronising.empty()) return out;
   std::map<std::tuple<std::uint32_t, std::uint16_t>, std::int64_t> last_launch_ns;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Collective& collective = trace.collectives[i];

@@ -16,12 +16,15 @@ std::int32_t rank_at_place(const Groups& groups, GroupId id, std::int32_t place)
 
 }  // namespace
 
-void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const RankEntry& entry,
+void settle_records(std::span<CollectiveRecord> records, RecordPlace place, std::int32_t row, const RankEntry& entry,
                     const Groups& groups, bool steps_chosen) {
   std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
   RecentlyFound next_ordinal(ordinals);
   const bool lost_steps = entry.facts.lost_steps();
+  auto number = static_cast<std::uint32_t>(place.first);
   for (CollectiveRecord& record : records) {
+    record.worker = place.worker;
+    record.local = number++;
     record.group = groups.id_of(row, static_cast<std::uint32_t>(record.group.value));
     if (record.peer < -1) record.peer = rank_at_place(groups, record.group, -2 - record.peer);
     if (record.step != outside_step) record.step += entry.step_shift;

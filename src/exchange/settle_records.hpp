@@ -1,5 +1,6 @@
 // Records of one trace, once its rank and the groups of the run are known. In: records as make_records() left them, in
-// the order of the events. Out: the same with group, peer, step, rank and ordinal as the whole run has them.
+// the order of the events. Out: the same with group, peer, step, rank and ordinal as the
+// whole run has them.
 #pragma once
 #include <span>
 
@@ -9,10 +10,16 @@
 
 namespace ccl {
 
+/// Whose records they are, and the number of the first among all of that worker.
+struct RecordPlace {
+  std::int32_t worker = 0;
+  std::size_t first = 0;
+};
+
 /// Records come in the order of the events, (start, lane, correlation): counting them up is the ordinal. Where steps were
 /// chosen (--step), those of no step have none: they are not missed when nothing matches them. Where steps of the rank
 /// lost events, those of no step are what is left of these: sums over them would be taken for those of whole steps.
-void settle_records(std::span<CollectiveRecord> records, std::int32_t row, const RankEntry& entry,
+void settle_records(std::span<CollectiveRecord> records, RecordPlace place, std::int32_t row, const RankEntry& entry,
                     const Groups& groups, bool steps_chosen);
 
 }  // namespace ccl

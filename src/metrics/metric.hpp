@@ -34,6 +34,7 @@
 #include "core/device_memory.hpp"
 #include "core/intervals.hpp"
 #include "core/problems.hpp"
+#include "core/processors.hpp"
 #include "core/result_table.hpp"
 #include "core/tables.hpp"
 #include "core/units.hpp"
@@ -107,6 +108,7 @@ struct ClosingContext {
   const Groups& groups;
   const ClockModel& clock;
   StringTable& strings;
+  std::span<const Processors> lent = {};  // in closing(): to do its work on, too
 };
 
 struct ReportContext {

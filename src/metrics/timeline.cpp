@@ -110,7 +110,7 @@ struct Timeline {
       if (row < 0) continue;
       const BinnedBudget binned =
           bin_budget(corrected(segments.communication).list(), corrected(segments.compute).list(),
-                     corrected(segments.memory).list(), capture_of(entry, context.clock), grid.bins);
+                     corrected(segments.memory).list(), capture_of(entry, context.clock), grid.bins, context.lent);
       add_row(out, entry.iteration, "compute_ns", "len(K in bin): compute kernels run", grid, row, binned.compute_ns);
       add_row(out, entry.iteration, "communication_ns", "len(C in bin): communication kernels run", grid, row,
               binned.communication_ns);

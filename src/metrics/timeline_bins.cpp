@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/interval_passes.hpp"
+#include "core/shares.hpp"
 
 namespace ccl {
 
@@ -66,8 +67,20 @@ std::vector<std::int64_t> length_per_bin(std::span<const Interval> merged, const
   return sums.take();
 }
 
-BinnedBudget bin_budget(std::span<const Interval> communication, std::span<const Interval> compute,
-                        std::span<const Interval> memory, Interval capture, const TimeBins& bins) {
+namespace {
+
+/// Those that reach into the bins.
+std::span<const Interval> within(std::span<const Interval> merged, const TimeBins& bins) {
+  const std::span<const Interval> from = from_time(merged, bins.first_ns);
+  const auto behind = std::partition_point(from.begin(), from.end(), [end_ns = bins.edge_ns(bins.count)](const Interval& interval) {
+    return interval.start_ns < end_ns;
+  });
+  return {from.begin(), behind};
+}
+
+/// Of lists within the bins; −1 in all of those outside the capture.
+BinnedBudget budget_of(std::span<const Interval> communication, std::span<const Interval> compute,
+                       std::span<const Interval> memory, Interval capture, const TimeBins& bins) {
   const auto c = length_per_bin(communication, bins);
   const auto k = length_per_bin(compute, bins);
   const auto both = common_per_bin(communication, compute, bins);
@@ -83,6 +96,28 @@ BinnedBudget bin_budget(std::span<const Interval> communication, std::span<const
     out.idle_ns.push_back(cell(inside[bin] - (c[bin] + k[bin] - both[bin] + memory_only[bin])));
   }
   return out;
+}
+
+void append(const std::vector<std::int32_t>& from, std::vector<std::int32_t>& to) { to.insert(to.end(), from.begin(), from.end()); }
+
+}  // namespace
+
+BinnedBudget bin_budget(std::span<const Interval> communication, std::span<const Interval> compute,
+                        std::span<const Interval> memory, Interval capture, const TimeBins& bins,
+                        std::span<const Processors> lent) {
+  const std::vector<Share> shares = shares_of(static_cast<std::size_t>(bins.count), lent);
+  std::vector<BinnedBudget> parts(shares.size());
+  for_each_share(shares, lent, [&](std::size_t share) {
+    const auto first = static_cast<std::int64_t>(shares[share].begin), end = static_cast<std::int64_t>(shares[share].end);
+    const TimeBins own{bins.edge_ns(first), bins.width_ns, end - first};
+    parts[share] = budget_of(within(communication, own), within(compute, own), within(memory, own), capture, own);
+  });
+  BinnedBudget all = std::move(parts.front());
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    for (const auto row : {&BinnedBudget::compute_ns, &BinnedBudget::communication_ns, &BinnedBudget::overlap_ns,
+                           &BinnedBudget::memory_only_ns, &BinnedBudget::idle_ns})
+      append(parts[i].*row, all.*row);
+  return all;
 }
 
 }  // namespace ccl

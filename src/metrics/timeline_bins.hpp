@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/intervals.hpp"
+#include "core/processors.hpp"
 
 namespace ccl {
 
@@ -27,8 +28,9 @@ struct BinnedBudget {
   std::vector<std::int32_t> compute_ns, communication_ns, overlap_ns, memory_only_ns, idle_ns;
 };
 
-/// capture: first start to last end of the rank's events; the lists lie within it.
+/// capture: first start to last end of the rank's events; the lists lie within it. lent: shares of the bins are filled there.
 BinnedBudget bin_budget(std::span<const Interval> communication, std::span<const Interval> compute,
-                        std::span<const Interval> memory, Interval capture, const TimeBins& bins);
+                        std::span<const Interval> memory, Interval capture, const TimeBins& bins,
+                        std::span<const Processors> lent = {});
 
 }  // namespace ccl

@@ -28,9 +28,9 @@ class Numbers {
 };
 using Order = Numbers;
 
-/// The cells of a row.
+/// The cells of a row, which has no step yet.
 auto row_of(EventTable& events, std::size_t i) {
-  return std::tie(events.start_ns[i], events.dur_ns[i], events.name[i], events.lane[i], events.kind[i], events.step[i],
+  return std::tie(events.start_ns[i], events.dur_ns[i], events.name[i], events.lane[i], events.kind[i],
                   events.correlation[i], events.launch_ns[i], events.launch_thread[i]);
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/shares.hpp"
 #include "parse/event_order.hpp"
 #include "parse/far_events.hpp"
 #include "parse/lost_steps.hpp"
@@ -46,29 +47,35 @@ void sort_steps(std::vector<Step>& steps) {
   steps.resize(kept);
 }
 
-void assign_steps(RankTrace& trace) {
+/// Returns how many events have no launch, where launches decide.
+std::int64_t assign_steps(RankTrace& trace, std::span<const Processors> lent) {
   EventTable& events = trace.events;
-  trace.outside_events_count = 0;
-  const bool markers = !trace.steps.empty();
+  const bool markers = !trace.steps.empty(), by_launch = trace.has_launches();
   if (!markers && !events.start_ns.empty()) trace.steps.push_back({.number = 0, .source = StepSource::span, .devices = {}});
-  StepFinder finder(trace.steps);
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    std::int32_t step = 0;
-    if (markers) {
-      const std::int64_t decides = trace.has_launches() ? events.launch_ns[i] : events.start_ns[i];
-      step = decides == absent_ns ? -1 : finder.find(decides);
+  events.step.clear();
+  events.step.add_rows(events.size());
+  const std::vector<Share> shares = shares_of(events.size(), lent);
+  std::vector<std::int64_t> outside(shares.size()), launchless(shares.size());
+  for_each_share(shares, lent, [&](std::size_t share) {
+    StepFinder finder(trace.steps);
+    std::int64_t outside_count = 0, launchless_count = 0;
+    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) {
+      const std::int64_t decides = by_launch ? events.launch_ns[i] : events.start_ns[i];
+      const std::int32_t step = !markers ? 0 : decides == absent_ns ? -1 : finder.find(decides);
+      events.step[i] = step;
+      outside_count += step < 0 ? 1 : 0;
+      launchless_count += by_launch && decides == absent_ns ? 1 : 0;
     }
-    events.step[i] = step;
-    if (step < 0) ++trace.outside_events_count;
-  }
+    outside[share] = outside_count;
+    launchless[share] = launchless_count;
+  });
+  trace.outside_events_count = std::accumulate(outside.begin(), outside.end(), std::int64_t{0});
+  return std::accumulate(launchless.begin(), launchless.end(), std::int64_t{0});
 }
 
 /// Kernels queued before the profiler started have no launch; the user should not look for missing markers then.
-std::string why_outside(const RankTrace& trace) {
-  if (!trace.has_launches()) return "";
-  const auto launches = trace.events.launch_ns.span();
-  const auto without = std::count(launches.begin(), launches.end(), absent_ns);
-  return without == 0 ? "" : std::to_string(without) + " have no launch in the file";
+std::string why_outside(std::int64_t launchless_count) {
+  return launchless_count == 0 ? "" : std::to_string(launchless_count) + " have no launch in the file";
 }
 
 void list_devices(RankTrace& trace) {
@@ -159,11 +166,16 @@ std::string dominating_event(const RankTrace& trace) {
   return std::string(trace.strings.text(trace.strings.id(trace.events.name[at]))) + ": " + std::to_string(*longest) + " ns";
 }
 
-std::int64_t clear_negative_durations(EventTable& events) {
-  std::int64_t found = 0;
-  for (std::int64_t& duration : events.dur_ns)
-    if (duration < 0) duration = 0, ++found;
-  return found;
+std::int64_t clear_negative_durations(EventTable& events, std::span<const Processors> lent) {
+  const std::vector<Share> shares = shares_of(events.size(), lent);
+  std::vector<std::int64_t> found(shares.size());
+  for_each_share(shares, lent, [&](std::size_t share) {
+    std::int64_t count = 0;
+    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i)
+      if (events.dur_ns[i] < 0) events.dur_ns[i] = 0, ++count;
+    found[share] = count;
+  });
+  return std::accumulate(found.begin(), found.end(), std::int64_t{0});
 }
 
 }  // namespace
@@ -176,14 +188,13 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
       problems.add({.code = code, .iteration = file.iteration, .rank = trace.rank.value, .file = file.shown,
                     .count = count, .detail = detail});
   };
-  warn(Code::negative_duration, clear_negative_durations(trace.events));
-  trace.events.step.resize(trace.events.size());
+  warn(Code::negative_duration, clear_negative_durations(trace.events, lent));
   sort_lanes(trace);
   trace.slices.sort();  // before the events: what they are sorted with stays with malloc
   sort_events(trace, lent);
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);
-  assign_steps(trace);
+  const std::int64_t launchless_count = assign_steps(trace, lent);
   const std::string lost = leave_out_lost_steps(trace);
   std::int64_t overlaps_count = 0;
   std::string dominating;
@@ -203,7 +214,7 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   warn(Code::one_event_dominates, dominating.empty() ? 0 : 1, dominating);
   const FarEvents far = far_events(trace);
   warn(Code::events_far_from_others, far.count, far.farthest);
-  warn(Code::kernels_outside_steps, trace.outside_events_count, why_outside(trace));
+  warn(Code::kernels_outside_steps, trace.outside_events_count, why_outside(launchless_count));
 }
 
 void select_steps(RankTrace& trace, const std::vector<std::int64_t>& numbers) {

@@ -296,17 +296,28 @@ void CommunicationRows::absorb(const CommunicationRows& part, const RankTrace& o
   }
 }
 
-void report_unknown_bytes(const RankTrace& trace, const Problem& origin, Problems& problems) {
-  std::int64_t odd_type = 0, no_size = 0;
-  for (const Collective& row : trace.collectives) {
-    const bool has_elements = row.in_elements >= 0 || row.out_elements >= 0;
-    const bool moves_known_bytes = row.op != CollectiveOp::barrier && row.op != CollectiveOp::dispatch &&
-                                   row.op != CollectiveOp::combine;
-    if (row.has_arguments && has_elements && element_bytes(row.dtype) == 0)
-      ++odd_type;
-    else if (moves_known_bytes && !has_elements)
-      ++no_size;
-  }
+void report_unknown_bytes(const RankTrace& trace, std::span<const Processors> lent, const Problem& origin, Problems& problems) {
+  struct Counts {
+    std::int64_t odd_type = 0, no_size = 0;
+  };
+  const std::vector<Share> shares = shares_of(trace.collectives.size(), lent);
+  std::vector<Counts> found(shares.size());
+  for_each_share(shares, lent, [&](std::size_t share) {
+    Counts counts;
+    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) {
+      const Collective& row = trace.collectives[i];
+      const bool has_elements = row.in_elements >= 0 || row.out_elements >= 0;
+      const bool moves_known_bytes = row.op != CollectiveOp::barrier && row.op != CollectiveOp::dispatch &&
+                                     row.op != CollectiveOp::combine;
+      if (row.has_arguments && has_elements && element_bytes(row.dtype) == 0)
+        ++counts.odd_type;
+      else if (moves_known_bytes && !has_elements)
+        ++counts.no_size;
+    }
+    found[share] = counts;
+  });
+  Counts all;
+  for (const Counts& of_share : found) all.odd_type += of_share.odd_type, all.no_size += of_share.no_size;
   const auto report = [&](Code code, std::int64_t count) {
     if (count == 0) return;
     Problem problem = origin;
@@ -314,8 +325,8 @@ void report_unknown_bytes(const RankTrace& trace, const Problem& origin, Problem
     problem.count = count;
     problems.add(std::move(problem));
   };
-  report(Code::unknown_dtype, odd_type);
-  report(Code::bytes_unknown, no_size);
+  report(Code::unknown_dtype, all.odd_type);
+  report(Code::bytes_unknown, all.no_size);
 }
 
 }  // namespace ccl

@@ -105,6 +105,6 @@ class CommunicationRows {
 };
 
 /// unknown_dtype and bytes_unknown, once each with their number.
-void report_unknown_bytes(const RankTrace& trace, const Problem& origin, Problems& problems);
+void report_unknown_bytes(const RankTrace& trace, std::span<const Processors> lent, const Problem& origin, Problems& problems);
 
 }  // namespace ccl
