@@ -238,11 +238,8 @@ std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ran
   for (std::size_t trace = 0; trace < local.groups.size(); ++trace) {
     const std::int32_t row = row_of_trace[trace];
     if (row < 0) continue;
-    const std::size_t first = all.size();
-    for (const ProcessGroup& group : local.groups[trace])
-      all.push_back({row, static_cast<std::uint32_t>(all.size() - first), group, true});
-    for (std::size_t r = local.first_record[trace]; r < local.first_record[trace + 1]; ++r)
-      if (local.records[r].sequence < 0) all[first + local.records[r].group.value].sequence_everywhere = false;
+    for (std::size_t group = 0; group < local.groups[trace].size(); ++group)
+      all.push_back({row, static_cast<std::uint32_t>(group), local.groups[trace][group], local.sequence_everywhere[trace][group]});
   }
   return all;
 }

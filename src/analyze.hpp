@@ -32,6 +32,7 @@ struct LocalResults {
   std::vector<std::size_t> first_record;            // by local trace number, and one past the end
   SplitWords splits;                                // of the all-to-alls among the records that have lists
   std::vector<std::vector<ProcessGroup>> groups;    // by local trace number
+  std::vector<std::vector<bool>> sequence_everywhere;  // by local trace number and group: all its collectives carry Seq
   std::vector<Interval> windows;                    // by local trace number; of --start and --end, for the timeline
   std::vector<std::vector<EventRow>> events;        // by local trace number; only for --events and --timeline-json
   std::set<std::int64_t> steps_seen;                // step numbers of all traces; filled only if steps are asked for
@@ -56,8 +57,7 @@ bool wants_matching(const Metrics& metrics, const Config& config);
 /// Steps that --step, --start and --end name, each as it was written and its number.
 std::vector<std::pair<std::string, std::int64_t>> steps_asked(const Config& config);
 
-/// Rank-local groups of the accepted traces, for agree_on_groups. A group that carries no collective of a trace does
-/// not speak against matching by Seq.
+/// Rank-local groups of the accepted traces, for agree_on_groups.
 std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm);
 
 /// Rows and records get their final rank, iteration, group, step shift and ordinal; those of left-out traces go.

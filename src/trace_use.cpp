@@ -35,6 +35,14 @@ void give_up(Rows& column) {
 /// What is freed stays with malloc where something newer lies behind it, and the next list is of another size.
 void give_back_freed(const RankTrace& trace) { give_back_freed_memory(trace.events.size()); }
 
+/// By row of trace.groups. A group without collectives does not speak against matching by Seq.
+std::vector<bool> sequence_everywhere(const RankTrace& trace) {
+  std::vector<bool> everywhere(trace.groups.size(), true);
+  for (const Collective& collective : trace.collectives)
+    if (collective.sequence < 0) everywhere[collective.group] = false;
+  return everywhere;
+}
+
 bool reads_slices(const Wants& wants) {
   return wants.annotations || wants.cpu_ops || wants.python || wants.runtime_calls;
 }
@@ -102,6 +110,7 @@ void TraceUse::take(RankTrace& trace, std::int32_t file, std::span<const Process
                       [&] {
                         local.facts.push_back(facts_of(trace, number));
                         local.facts.back().worker = worker;
+                        local.sequence_everywhere.push_back(sequence_everywhere(trace));
                       }});
   local.first_record.push_back(local.first_record.back() + records.back().size());
   local.segments.push_back(keep_segments ? segments_of(trace, views.take_whole_busy()) : std::vector<RankSegments>());

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "core/recently_found.hpp"
 
@@ -21,11 +22,16 @@ void settle_records(std::span<CollectiveRecord> records, RecordPlace place, std:
   std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
   RecentlyFound next_ordinal(ordinals);
   const bool lost_steps = entry.facts.lost_steps();
+  std::vector<GroupId> ids;  // by the rank's own group
+  const auto id_of = [&](std::uint64_t own) {
+    while (ids.size() <= own) ids.push_back(groups.id_of(row, static_cast<std::uint32_t>(ids.size())));
+    return ids[own];
+  };
   auto number = static_cast<std::uint32_t>(place.first);
   for (CollectiveRecord& record : records) {
     record.worker = place.worker;
     record.local = number++;
-    record.group = groups.id_of(row, static_cast<std::uint32_t>(record.group.value));
+    record.group = id_of(record.group.value);
     if (record.peer < -1) record.peer = rank_at_place(groups, record.group, -2 - record.peer);
     if (record.step != outside_step) record.step += entry.step_shift;
     record.rank_row = row;

@@ -38,6 +38,23 @@ TEST(TimelineBins, SumOverBinsIsTheWholeBudgetInsideTheCapture) {
   }
 }
 
+TEST(TimelineBins, TheSameOnAnyNumberOfLentProcessors) {
+  std::mt19937 random(12);
+  for (const std::int64_t bins : {1, 2, 7, 100, 1000}) {
+    const Intervals c = random_busy(random), k = random_busy(random), m = random_busy(random);
+    const TimeBins all = equal_bins({0, 1003}, bins);
+    const BinnedBudget alone = bin_budget(c, k, m, {100, 900}, all);
+    for (const std::size_t lent : {1U, 2U, 3U}) {
+      const BinnedBudget shared = bin_budget(c, k, m, {100, 900}, all, std::vector<Processors>(lent, own_processors()));
+      EXPECT_EQ(shared.compute_ns, alone.compute_ns) << bins << ", " << lent;
+      EXPECT_EQ(shared.communication_ns, alone.communication_ns) << bins << ", " << lent;
+      EXPECT_EQ(shared.overlap_ns, alone.overlap_ns) << bins << ", " << lent;
+      EXPECT_EQ(shared.memory_only_ns, alone.memory_only_ns) << bins << ", " << lent;
+      EXPECT_EQ(shared.idle_ns, alone.idle_ns) << bins << ", " << lent;
+    }
+  }
+}
+
 TEST(TimelineBins, OutsideTheCaptureNothingIsKnown) {
   const Intervals k{{25, 30}};
   const BinnedBudget binned = bin_budget({}, k, {}, {25, 45}, equal_bins({0, 60}, 6));

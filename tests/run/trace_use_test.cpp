@@ -98,5 +98,26 @@ TEST(TraceUse, ResultsDoNotDependOnLentProcessors) {
   }
 }
 
+TEST(TraceUse, AGroupIsMatchedBySeqWhereAllItsCollectivesHaveIt) {
+  const Input input;
+  const Config config;
+  const Classifier classifier(embedded_config("kernels"));
+  StringTable strings;
+  Metrics metrics = start_metrics({"coll_call_num"});
+  const LocalContext context{config, input.workload, classifier, strings};
+  LocalResults local;
+  local.first_record.push_back(0);
+  std::vector<std::vector<CollectiveRecord>> records;
+  const TraceUse use{input, config, context, metrics, local, records, 0, false, true, false, false, false};
+  TraceBuilder builder;
+  builder.group("0", "mesh_dp", {0, 1}).group("1", "mesh_tp", {0, 2}).group("2", "mesh_pp", {0, 3});
+  builder.collective(CollectiveOp::all_reduce, "0", 8, 0, 10).sequence(1).collective(CollectiveOp::all_reduce, "0", 8, 20, 10);
+  builder.collective(CollectiveOp::all_gather, "1", 8, 40, 10).sequence(1);
+  RankTrace trace = builder.build();
+  use.take(trace, 0);
+  ASSERT_EQ(local.sequence_everywhere.size(), 1U);
+  EXPECT_EQ(local.sequence_everywhere[0], (std::vector<bool>{false, true, true})) << "one without collectives does not speak against it";
+}
+
 }  // namespace
 }  // namespace ccl::test
