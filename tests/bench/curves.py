@@ -2,6 +2,7 @@
 """Curves of memory over file size, and of everything behind the parse over ranks and over workers.
 
     curves.py --build BUILD [--work DIR] [--only memory,ranks,workers] [--sizes 0.01,0.1,1,5] [--ranks 64,256,1024,6144]
+              [--filled 10,500] [--workers 1,2,4,8,16,32] [--workers-ranks 1024]
 
 One data set at a time in --work: at most the largest of --sizes in GB, or 0.1 GB per 1000 ranks."""
 import argparse
@@ -43,7 +44,7 @@ class Curves:
         print("\nPeak memory of one worker over file size; allowed = 64 MB + 80 B per GPU event (records not counted)\n")
         print(table(rows, ("GB", "GPU events", "main-job metrics MB", "without graphs MB", "all metrics MB", "allowed MB")))
         rows = []
-        for megabytes in (10, 500):
+        for megabytes in map(int, self.options.filled.split(",")):
             folder = os.path.join(self.work, "filled")
             Run([self.tools.synth, "--preset", "tiny", "--mesh", "dp_shard=2", "--no-faults", "--plain", "--mb-per-rank",
                  str(megabytes), "-o", folder])
@@ -77,7 +78,7 @@ class Curves:
     def workers(self):
         ranks = self.options.workers_ranks
         rows = []
-        for workers in (1, 2, 4, 8, 16, 32):
+        for workers in map(int, self.options.workers.split(",")):
             rows.append(self.measured(ranks, workers))
             print(*rows[-1], file=sys.stderr, flush=True)
         shutil.rmtree(self.tools.job(self.work, ranks))
@@ -91,6 +92,8 @@ def main():
     parser.add_argument("--work")
     parser.add_argument("--only", default="memory,ranks,workers")
     parser.add_argument("--sizes", default="0.01,0.1,1,5")
+    parser.add_argument("--filled", default="10,500", help="MB a rank of the two files with the same GPU events")
+    parser.add_argument("--workers", default="1,2,4,8,16,32")
     parser.add_argument("--ranks", default="64,256,1024,6144")
     parser.add_argument("--workers-ranks", type=int, default=1024)
     options = parser.parse_args()
