@@ -31,4 +31,13 @@ void for_each_share(const std::vector<Share>& shares, std::span<const Processors
   side_by_side(lent, tasks);
 }
 
+/// What use(share) returns, by share: side by side, of equal shares of the rows.
+template <class Use>
+auto results_of_shares(std::size_t count, std::span<const Processors> lent, Use use) {
+  const std::vector<Share> shares = shares_of(count, lent);
+  std::vector<decltype(use(shares.front()))> results(shares.size());
+  for_each_share(shares, lent, [&](std::size_t i) { results[i] = use(shares[i]); });
+  return results;
+}
+
 }  // namespace ccl

@@ -108,7 +108,7 @@ struct ClosingContext {
   const Groups& groups;
   const ClockModel& clock;
   StringTable& strings;
-  std::span<const Processors> lent = {};  // in closing(): to do its work on, too
+  std::span<const Processors> lent = {};  // free ones: closing() may share its work with them
 };
 
 struct ReportContext {

@@ -105,12 +105,10 @@ void append(const std::vector<std::int32_t>& from, std::vector<std::int32_t>& to
 BinnedBudget bin_budget(std::span<const Interval> communication, std::span<const Interval> compute,
                         std::span<const Interval> memory, Interval capture, const TimeBins& bins,
                         std::span<const Processors> lent) {
-  const std::vector<Share> shares = shares_of(static_cast<std::size_t>(bins.count), lent);
-  std::vector<BinnedBudget> parts(shares.size());
-  for_each_share(shares, lent, [&](std::size_t share) {
-    const auto first = static_cast<std::int64_t>(shares[share].begin), end = static_cast<std::int64_t>(shares[share].end);
+  std::vector<BinnedBudget> parts = results_of_shares(static_cast<std::size_t>(bins.count), lent, [&](const Share& share) {
+    const auto first = static_cast<std::int64_t>(share.begin), end = static_cast<std::int64_t>(share.end);
     const TimeBins own{bins.edge_ns(first), bins.width_ns, end - first};
-    parts[share] = budget_of(within(communication, own), within(compute, own), within(memory, own), capture, own);
+    return budget_of(within(communication, own), within(compute, own), within(memory, own), capture, own);
   });
   BinnedBudget all = std::move(parts.front());
   for (std::size_t i = 1; i < parts.size(); ++i)

@@ -47,30 +47,31 @@ void sort_steps(std::vector<Step>& steps) {
   steps.resize(kept);
 }
 
-/// Returns how many events have no launch, where launches decide.
-std::int64_t assign_steps(RankTrace& trace, std::span<const Processors> lent) {
+struct StepCounts {
+  std::int64_t outside = 0;     // events of no step
+  std::int64_t launchless = 0;  // events without a launch, where launches decide
+  StepCounts operator+(const StepCounts& other) const { return {outside + other.outside, launchless + other.launchless}; }
+};
+
+StepCounts assign_steps(RankTrace& trace, std::span<const Processors> lent) {
   EventTable& events = trace.events;
   const bool markers = !trace.steps.empty(), by_launch = trace.has_launches();
   if (!markers && !events.start_ns.empty()) trace.steps.push_back({.number = 0, .source = StepSource::span, .devices = {}});
   events.step.clear();
   events.step.add_rows(events.size());
-  const std::vector<Share> shares = shares_of(events.size(), lent);
-  std::vector<std::int64_t> outside(shares.size()), launchless(shares.size());
-  for_each_share(shares, lent, [&](std::size_t share) {
+  const std::vector<StepCounts> counts = results_of_shares(events.size(), lent, [&](const Share& share) {
     StepFinder finder(trace.steps);
-    std::int64_t outside_count = 0, launchless_count = 0;
-    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) {
+    StepCounts found;
+    for (std::size_t i = share.begin; i < share.end; ++i) {
       const std::int64_t decides = by_launch ? events.launch_ns[i] : events.start_ns[i];
       const std::int32_t step = !markers ? 0 : decides == absent_ns ? -1 : finder.find(decides);
       events.step[i] = step;
-      outside_count += step < 0 ? 1 : 0;
-      launchless_count += by_launch && decides == absent_ns ? 1 : 0;
+      found.outside += step < 0 ? 1 : 0;
+      found.launchless += by_launch && decides == absent_ns ? 1 : 0;
     }
-    outside[share] = outside_count;
-    launchless[share] = launchless_count;
+    return found;
   });
-  trace.outside_events_count = std::accumulate(outside.begin(), outside.end(), std::int64_t{0});
-  return std::accumulate(launchless.begin(), launchless.end(), std::int64_t{0});
+  return std::accumulate(counts.begin(), counts.end(), StepCounts());
 }
 
 /// Kernels queued before the profiler started have no launch; the user should not look for missing markers then.
@@ -167,15 +168,13 @@ std::string dominating_event(const RankTrace& trace) {
 }
 
 std::int64_t clear_negative_durations(EventTable& events, std::span<const Processors> lent) {
-  const std::vector<Share> shares = shares_of(events.size(), lent);
-  std::vector<std::int64_t> found(shares.size());
-  for_each_share(shares, lent, [&](std::size_t share) {
-    std::int64_t count = 0;
-    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i)
-      if (events.dur_ns[i] < 0) events.dur_ns[i] = 0, ++count;
-    found[share] = count;
+  const std::vector<std::int64_t> counts = results_of_shares(events.size(), lent, [&](const Share& share) {
+    std::int64_t found = 0;
+    for (std::size_t i = share.begin; i < share.end; ++i)
+      if (events.dur_ns[i] < 0) events.dur_ns[i] = 0, ++found;
+    return found;
   });
-  return std::accumulate(found.begin(), found.end(), std::int64_t{0});
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
 }  // namespace
@@ -194,7 +193,8 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   sort_events(trace, lent);
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);
-  const std::int64_t launchless_count = assign_steps(trace, lent);
+  const StepCounts counts = assign_steps(trace, lent);
+  trace.outside_events_count = counts.outside;
   const std::string lost = leave_out_lost_steps(trace);
   std::int64_t overlaps_count = 0;
   std::string dominating;
@@ -214,7 +214,7 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   warn(Code::one_event_dominates, dominating.empty() ? 0 : 1, dominating);
   const FarEvents far = far_events(trace);
   warn(Code::events_far_from_others, far.count, far.farthest);
-  warn(Code::kernels_outside_steps, trace.outside_events_count, why_outside(launchless_count));
+  warn(Code::kernels_outside_steps, trace.outside_events_count, why_outside(counts.launchless));
 }
 
 void select_steps(RankTrace& trace, const std::vector<std::int64_t>& numbers) {

@@ -300,24 +300,22 @@ void report_unknown_bytes(const RankTrace& trace, std::span<const Processors> le
   struct Counts {
     std::int64_t odd_type = 0, no_size = 0;
   };
-  const std::vector<Share> shares = shares_of(trace.collectives.size(), lent);
-  std::vector<Counts> found(shares.size());
-  for_each_share(shares, lent, [&](std::size_t share) {
-    Counts counts;
-    for (std::size_t i = shares[share].begin; i < shares[share].end; ++i) {
+  const std::vector<Counts> of_shares = results_of_shares(trace.collectives.size(), lent, [&](const Share& share) {
+    Counts found;
+    for (std::size_t i = share.begin; i < share.end; ++i) {
       const Collective& row = trace.collectives[i];
       const bool has_elements = row.in_elements >= 0 || row.out_elements >= 0;
       const bool moves_known_bytes = row.op != CollectiveOp::barrier && row.op != CollectiveOp::dispatch &&
                                      row.op != CollectiveOp::combine;
       if (row.has_arguments && has_elements && element_bytes(row.dtype) == 0)
-        ++counts.odd_type;
+        ++found.odd_type;
       else if (moves_known_bytes && !has_elements)
-        ++counts.no_size;
+        ++found.no_size;
     }
-    found[share] = counts;
+    return found;
   });
   Counts all;
-  for (const Counts& of_share : found) all.odd_type += of_share.odd_type, all.no_size += of_share.no_size;
+  for (const Counts& found : of_shares) all.odd_type += found.odd_type, all.no_size += found.no_size;
   const auto report = [&](Code code, std::int64_t count) {
     if (count == 0) return;
     Problem problem = origin;
