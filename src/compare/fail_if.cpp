@@ -22,7 +22,7 @@ struct UnitName {
 };
 constexpr UnitName unit_names[] = {
     {"ns", 1, Unit::ns},   {"us", 1e3, Unit::ns},   {"ms", 1e6, Unit::ns},   {"s", 1e9, Unit::ns},
-    {"%", 0.01, Unit::ratio},
+    {"%", 0.01, Unit::ratio}, {"x", 1, Unit::factor},
     {"B", 1, Unit::bytes}, {"kB", 1e3, Unit::bytes}, {"MB", 1e6, Unit::bytes}, {"GB", 1e9, Unit::bytes},
     {"B/s", 1, Unit::bytes_per_second},   {"kB/s", 1e3, Unit::bytes_per_second},
     {"MB/s", 1e6, Unit::bytes_per_second}, {"GB/s", 1e9, Unit::bytes_per_second}};
@@ -58,12 +58,13 @@ Figure figure_of(const Bound& bound, const StoredRun& first) {
   figure.label = bound.column;
   figure.numerator = bound.column;
   const auto ends = [&](const char* unit) { return bound.column.ends_with(unit); };
-  figure.unit = ends("_ns")            ? Unit::ns
-                : ends("_bytes")       ? Unit::bytes
-                : ends("_bytes_per_s") ? Unit::bytes_per_second
-                : ends("_per_s")       ? Unit::per_second
-                : ends("_ratio")       ? Unit::ratio
-                                       : Unit::count;
+  figure.unit = ends("_ns")              ? Unit::ns
+                : ends("_bytes")         ? Unit::bytes
+                : ends("_bytes_per_s")   ? Unit::bytes_per_second
+                : ends("_per_s")         ? Unit::per_second
+                : ends("slowdown_ratio") ? Unit::factor
+                : ends("_ratio")         ? Unit::ratio
+                                         : Unit::count;
   return figure;
 }
 
@@ -95,7 +96,8 @@ void check_unit(const Bound& bound, const Figure& figure) {
     fits = fits || bound.unit == known.name;
   }
   const bool bare = bound.unit.empty();
-  if (fits || (bare && (figure.unit == Unit::ratio || units.empty()))) return;
+  const bool plain = figure.unit == Unit::ratio || figure.unit == Unit::factor;  // numbers without a unit, too
+  if (fits || (bare && (plain || units.empty()))) return;
   if (bare)
     throw refused(bound.text, "no unit, and " + figure.label + " has one: " + units,
                   "Write " + rewritten(bound, "", usual) + ", or " +

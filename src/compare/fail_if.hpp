@@ -17,7 +17,7 @@ struct Bound {
 };
 
 /// "METRIC[.COLUMN] (>|<) (+|-)N%" bounds the change; with "Nns|us|ms|s", "NB|kB|MB|GB", the same per second, "N%" or "N"
-/// (a share), "N" (what has no unit) the value of the second run. Throws bad_request.
+/// (a share), "N" or "Nx" (a factor), "N" (what has no unit) the value of the second run. Throws bad_request.
 Bound parse_bound(const std::string& text);
 
 enum class BoundOutcome { kept, broken, within_noise };

@@ -11,7 +11,7 @@
 namespace ccl {
 
 enum class Fold { mean, largest, total };  // of the rows of one step; a ratio is always total over total
-enum class Unit { ns, bytes, count, ratio, per_second, bytes_per_second };
+enum class Unit { ns, bytes, count, ratio, per_second, bytes_per_second, factor };  // ratio: a share; factor: 1 is ideal
 enum class Better { lower, higher, neither };
 
 /// What a value rests on: a rank's own events; what ranks are to each other, which is another thing where one of them is

@@ -7,7 +7,7 @@
 namespace ccl {
 namespace {
 
-constexpr std::array<const char*, 6> unit_names{"ns", "bytes", "", "", "1/s", "bytes/s"};  // by Unit
+constexpr std::array<const char*, 7> unit_names{"ns", "bytes", "", "", "1/s", "bytes/s", ""};  // by Unit
 std::string unit_name(Unit unit) { return unit_names[static_cast<std::size_t>(unit)]; }
 
 std::string_view to_text(BoundOutcome outcome) {

@@ -21,6 +21,7 @@ std::string value_text(double value, Unit unit) {
     case Unit::ratio: return percent(value);
     case Unit::per_second: return fmt::format("{:.0f}/s", value);
     case Unit::count: return fmt::format("{:.6g}", value);
+    case Unit::factor: return fmt::format("{:.3f} x", value);
   }
   return "";
 }

@@ -42,7 +42,7 @@ run 0 base.h5 slow.h5 -o c.h5
 expect "compute is 7 % slower" says out 'compute per GPU .* \+(6\.9|7\.0|7\.1) % .* worse'
 expect "so is each rank" [ "$(sed -n '/^ranks: compute/,/^$/p' out | grep -cE 'rank [0-7] .* \+(6\.[89]|7\.[0-2]) % .* worse')" = 8 ]
 expect "so is each micro-batch, but for its communication" says out 'time of a micro-batch .* \+6\.[5-7] % .* worse'
-expect "no rank is slower than its peers" says out 'slowdown against peers .* 100\.[0-9] % .* ='
+expect "no rank is slower than its peers" says out 'slowdown against peers .* 1\.00[0-9] x .* [+-]0\.[0-9] % .* ='
 expect "memory does not move" says out 'peak of memory reserved, per rank .* \+0\.0 % .* ='
 expect "bytes are the same" says out 'bytes on the wire per rank .* ='
 expect "a page has at most 100 columns" silent_about out '.{101}'
@@ -97,6 +97,11 @@ run 2 base.h5 again.h5 --fail-if 'comm_comp_overlap.exposed_ns > 3'
 run 2 base.h5 again.h5 --fail-if 'iter_time>3GB'
 expect "its units are told" says err 'Its units are ns, us, ms, s'
 run 5 base.h5 again.h5 --fail-if 'mfu<0.999'
+run 2 base.h5 again.h5 --fail-if 'what_if>1%'
+expect "a factor is no percentage" says err "not measured in %\). For a change write 'what_if>\+1%'"
+run 0 base.h5 again.h5 --fail-if 'what_if>1.05' --fail-if 'what_if.slowdown_ratio>1.05x' --fail-if 'what_if>+1%'
+expect "a factor and its change" [ "$(grep -cE 'kept \(1\.00[0-9] x -> 1\.00[0-9] x, [+-]0\.[0-9] %\)' out)" = 3 ]
+run 5 base.h5 again.h5 --fail-if 'what_if>0.9'
 run 5 base.h5 again.h5 --fail-if 'coll_call_num>0'
 run 5 base.h5 again.h5 --fail-if 'iter_time>-50%'
 expect "a gain that did not happen" says out '^fail-if +iter_time>-50%: BROKEN'
