@@ -22,7 +22,7 @@ struct UnitName {
 };
 constexpr UnitName unit_names[] = {
     {"ns", 1, Unit::ns},   {"us", 1e3, Unit::ns},   {"ms", 1e6, Unit::ns},   {"s", 1e9, Unit::ns},
-    {"%", 0.01, Unit::ratio}, {"x", 1, Unit::factor},
+    {"%", 0.01, Unit::ratio}, {"x", 1, Unit::factor}, {"pt", 0.01, Unit::ratio},
     {"B", 1, Unit::bytes}, {"kB", 1e3, Unit::bytes}, {"MB", 1e6, Unit::bytes}, {"GB", 1e9, Unit::bytes},
     {"B/s", 1, Unit::bytes_per_second},   {"kB/s", 1e3, Unit::bytes_per_second},
     {"MB/s", 1e6, Unit::bytes_per_second}, {"GB/s", 1e9, Unit::bytes_per_second}};
@@ -86,11 +86,13 @@ std::string rewritten(const Bound& bound, const std::string& sign, const std::st
 
 /// A number without the unit that its figure has, or with another, would be compared with nonsense.
 void check_unit(const Bound& bound, const Figure& figure) {
+  if (bound.points && figure.unit != Unit::ratio)
+    throw refused(bound.text, "points (pt) are of shares, and " + figure.label + " is none", "Write the change in %.");
   if (bound.relative) return;
   std::string units, usual;
   bool fits = false;
   for (const UnitName& known : unit_names) {
-    if (known.unit != figure.unit) continue;
+    if (known.unit != figure.unit || known.name == std::string("pt")) continue;
     units += (units.empty() ? "" : ", ") + std::string(known.name);
     usual = figure.unit == Unit::ns ? "ms" : known.name;
     fits = fits || bound.unit == known.name;
@@ -133,7 +135,10 @@ Bound parse_bound(const std::string& text) {
   bound.limit *= unit_factor(text, unit);
   bound.unit = unit;
   bound.relative = is_signed;
-  if (is_signed && unit != "%") throw refused(text, "a change is in percent", example);
+  bound.points = unit == "pt";
+  if (is_signed && unit != "%" && unit != "pt")
+    throw refused(text, "a change is in percent, that of a share also in points", example + ", mfu<-2pt");
+  if (bound.points && !is_signed) throw refused(text, "points (pt) are of a change: + or - is missing", "Example: mfu<-2pt");
   if (is_signed && plain[sign + 1] == '-') bound.limit = -bound.limit;
   return bound;
 }
@@ -143,19 +148,22 @@ JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& s
   check_unit(bound, out.figure);
   out.change = compare_samples(values_of(first, out.figure, bound, filters.first),
                                values_of(second, out.figure, bound, filters.second), out.figure.better);
-  if (bound.relative && std::isnan(out.change.change_ratio) && out.change.difference != 0)
+  if (bound.relative && !bound.points && std::isnan(out.change.change_ratio) && out.change.difference != 0)
     throw refused(bound.text, "the first run's value is 0", "Bound the value instead of the change.");
   out.outcome = outcome_of(bound, out.change);
   return out;
 }
 
 BoundOutcome outcome_of(const Bound& bound, const Change& change) {
-  const double value = bound.relative ? change.change_ratio : change.second;
+  const double value = bound.points     ? change.difference
+                       : bound.relative ? change.change_ratio
+                                        : change.second;
   const bool beyond = bound.above ? value > bound.limit : value < bound.limit;
   if (!beyond) return BoundOutcome::kept;
   if (!bound.relative) return BoundOutcome::broken;
   const bool asks_for_gain = bound.above ? bound.limit < 0 : bound.limit > 0;
-  const bool noise = asks_for_gain ? std::abs(value - bound.limit) * std::abs(change.first) <= change.band
+  const double unit = bound.points ? 1 : std::abs(change.first);
+  const bool noise = asks_for_gain ? std::abs(value - bound.limit) * unit <= change.band
                                    : change.verdict == Verdict::same;
   return noise ? BoundOutcome::within_noise : BoundOutcome::broken;
 }

@@ -12,12 +12,14 @@ struct Bound {
   std::string metric, column;  // column "" = the first figure of the metric
   bool above = true;           // '>' or '<'
   bool relative = true;        // of the change; else of the second run's value
+  bool points = false;         // of the change of a share: second - first, not second / first - 1
   double limit = 0;            // 0.03, or in the figure's unit
   std::string unit;            // as written; "" = the figure's own
 };
 
-/// "METRIC[.COLUMN] (>|<) (+|-)N%" bounds the change; with "Nns|us|ms|s", "NB|kB|MB|GB", the same per second, "N%" or "N"
-/// (a share), "N" or "Nx" (a factor), "N" (what has no unit) the value of the second run. Throws bad_request.
+/// "METRIC[.COLUMN] (>|<) (+|-)N%" bounds the change, in % of the first value; "(+|-)Npt" that of a share, in points; with
+/// "Nns|us|ms|s", "NB|kB|MB|GB", the same per second, "N%" or "N" (a share), "N" or "Nx" (a factor), "N" (what has no
+/// unit) the value of the second run. Throws bad_request.
 Bound parse_bound(const std::string& text);
 
 enum class BoundOutcome { kept, broken, within_noise };

@@ -26,10 +26,12 @@ std::string value_text(double value, Unit unit) {
   return "";
 }
 
+std::string points_text(double difference) { return fmt::format("{:+.1f} pt", 100 * difference); }
+
 /// Shares change by points: 40 % to 44 % is "+4.0 points", which "+10 %" would hide.
 std::string moved_text(const ComparedFigure& one) {
   if (one.figure.unit == Unit::ratio && !std::isnan(one.change.difference))
-    return fmt::format("{:+.1f} pt", 100 * one.change.difference);
+    return points_text(one.change.difference);
   return change_text(one.change.change_ratio);
 }
 
@@ -169,9 +171,10 @@ std::string bounds_text(const std::vector<JudgedBound>& judged, const std::strin
     const char* outcome = one.outcome == BoundOutcome::broken         ? "BROKEN"
                           : one.outcome == BoundOutcome::within_noise ? "within noise"
                                                                       : "kept";
-    text += fmt::format("fail-if       {}: {}{} ({} -> {}, {})\n", one.bound.text, outcome, reservation,
+    const bool share = one.figure.unit == Unit::ratio;  // in both words a bound may use
+    text += fmt::format("fail-if       {}: {}{} ({} -> {}, {}{})\n", one.bound.text, outcome, reservation,
                         value_text(one.change.first, one.figure.unit), value_text(one.change.second, one.figure.unit),
-                        change_text(one.change.change_ratio));
+                        share ? points_text(one.change.difference) + " or " : "", change_text(one.change.change_ratio));
   }
   return text;
 }

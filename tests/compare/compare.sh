@@ -102,6 +102,11 @@ expect "a factor is no percentage" says err "not measured in %\). For a change w
 run 0 base.h5 again.h5 --fail-if 'what_if>1.05' --fail-if 'what_if.slowdown_ratio>1.05x' --fail-if 'what_if>+1%'
 expect "a factor and its change" [ "$(grep -cE 'kept \(1\.00[0-9] x -> 1\.00[0-9] x, [+-]0\.[0-9] %\)' out)" = 3 ]
 run 5 base.h5 again.h5 --fail-if 'what_if>0.9'
+run 5 base.h5 slow.h5 --fail-if 'mfu<-2%' --fail-if 'mfu<-5pt'
+expect "percent of a share" says out '^fail-if +mfu<-2%: BROKEN \([0-9.]+ % -> [0-9.]+ %, -1\.[0-9] pt or -[4-7]\.[0-9] %\)'
+expect "points of it" says out '^fail-if +mfu<-5pt: kept '
+run 2 base.h5 again.h5 --fail-if 'iter_time>+2pt'
+expect "a time has no points" says err 'points \(pt\) are of shares, and step time, slowest rank is none\). Write the change in %'
 run 5 base.h5 again.h5 --fail-if 'coll_call_num>0'
 run 5 base.h5 again.h5 --fail-if 'iter_time>-50%'
 expect "a gain that did not happen" says out '^fail-if +iter_time>-50%: BROKEN'

@@ -31,6 +31,14 @@ TEST(ParseBound, ChangeInPercent) {
   EXPECT_DOUBLE_EQ(falls.limit, -0.025);
 }
 
+TEST(ParseBound, ChangeInPoints) {
+  const Bound bound = parse_bound("mfu<-2pt");
+  EXPECT_TRUE(bound.relative && bound.points);
+  EXPECT_DOUBLE_EQ(bound.limit, -0.02);
+  EXPECT_FALSE(parse_bound("mfu<-2%").points);
+  EXPECT_THAT(refusal("mfu<2pt"), ::testing::HasSubstr("+ or - is missing"));
+}
+
 TEST(ParseBound, ValueWithUnit) {
   const Bound time = parse_bound("comm_comp_overlap.exposed_ns>250ms");
   EXPECT_EQ(time.column, "exposed_ns");
@@ -72,6 +80,16 @@ TEST(Outcome, AGainThatDidNotHappenIsBroken) {
   EXPECT_EQ(outcome_of(more, change(100, 100, 6.5)), BoundOutcome::broken);
   EXPECT_EQ(outcome_of(more, change(100, 105, 6.5)), BoundOutcome::within_noise);
   EXPECT_EQ(outcome_of(more, change(100, 111, 6.5)), BoundOutcome::kept);
+}
+
+TEST(Outcome, PointsOfAShareAreNoPercentOfIt) {
+  const Change falls = change(0.4, 0.39, 0.001);  // 1 point, 2.5 %
+  EXPECT_EQ(outcome_of(parse_bound("mfu<-2%"), falls), BoundOutcome::broken);
+  EXPECT_EQ(outcome_of(parse_bound("mfu<-2pt"), falls), BoundOutcome::kept);
+  EXPECT_EQ(outcome_of(parse_bound("mfu<-0.5pt"), falls), BoundOutcome::broken);
+  EXPECT_EQ(outcome_of(parse_bound("mfu<-0.5pt"), change(0.4, 0.39, 0.02)), BoundOutcome::within_noise);
+  EXPECT_EQ(outcome_of(parse_bound("mfu<+1pt"), change(0.4, 0.405, 0.01)), BoundOutcome::within_noise) << "misses 0.5 of 1 point";
+  EXPECT_EQ(outcome_of(parse_bound("mfu<+1pt"), change(0.4, 0.405, 0.002)), BoundOutcome::broken);
 }
 
 TEST(Outcome, ALossYieldsToNoise) {
