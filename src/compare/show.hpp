@@ -33,7 +33,10 @@ std::string comparison_json(const CompareResults& results);
 /// /figures, /notes and /bounds. Throws FatalError if it cannot be written.
 void write_comparison(const std::string& path, const CompareResults& results);
 
-/// "+7.0 %", "-0.3 %", "-" where it is absent.
+/// Of second / first - 1: "+7.0 %", "-0.3 %"; from 10 times the first value on "x 279", of the values; "-" where it is
+/// absent.
 std::string change_text(double ratio);
+/// Of the half-width over the first value: "5.2 %"; from 10 times the first value on "11.7 x".
+std::string band_text(double ratio);
 
 }  // namespace ccl

@@ -39,7 +39,7 @@ std::string noise_text(const ComparedFigure& one) {
   const Change& change = one.change;
   if (std::isnan(change.band)) return "-";
   if (one.figure.unit == Unit::ratio) return fmt::format("{:.1f} pt", 100 * change.band);
-  return change.first == 0 ? "-" : fmt::format("{:.1f} %", 100 * change.band / std::abs(change.first));
+  return change.first == 0 ? "-" : band_text(change.band / std::abs(change.first));
 }
 
 std::string verdict_text(Verdict verdict) {
@@ -181,7 +181,15 @@ std::string bounds_text(const std::vector<JudgedBound>& judged, const std::strin
 
 }  // namespace
 
-std::string change_text(double ratio) { return std::isnan(ratio) ? "-" : fmt::format("{:+.1f} %", 100 * ratio); }
+std::string change_text(double ratio) {
+  if (std::isnan(ratio)) return "-";
+  const double times = 1 + ratio;
+  return times >= 10 ? fmt::format("x {:.{}f}", times, times < 99.95 ? 1 : 0) : fmt::format("{:+.1f} %", 100 * ratio);
+}
+
+std::string band_text(double ratio) {
+  return ratio >= 10 ? fmt::format("{:.{}f} x", ratio, ratio < 99.95 ? 1 : 0) : fmt::format("{:.1f} %", 100 * ratio);
+}
 
 std::string describe(const StoredRun& run) {
   // Of files of older versions only their ranks are known.
