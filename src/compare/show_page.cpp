@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -12,14 +13,20 @@ namespace {
 
 constexpr std::size_t page_width = 100;
 
-std::string value_text(double value, Unit unit) {
+/// "tokens/s" of the column tokens_per_s.
+std::string rate_unit(const Figure& figure) {
+  const std::string thing = figure.numerator.substr(0, figure.numerator.rfind("_per_s"));
+  return thing.substr(thing.rfind('_') + 1) + "/s";
+}
+
+std::string value_text(double value, const Figure& figure) {
   if (std::isnan(value)) return "-";
-  switch (unit) {
+  switch (figure.unit) {
     case Unit::ns: return milliseconds(value);
     case Unit::bytes: return gigabytes(value);
     case Unit::bytes_per_second: return gigabytes_per_s(value);
     case Unit::ratio: return percent(value);
-    case Unit::per_second: return fmt::format("{:.0f}/s", value);
+    case Unit::per_second: return fmt::format("{:.0f} {}", value, rate_unit(figure));
     case Unit::count: return fmt::format("{:.6g}", value);
     case Unit::factor: return fmt::format("{:.3f} x", value);
   }
@@ -60,11 +67,15 @@ std::string cut(const std::string& text, std::size_t width) {
   return text.substr(0, end) + "~";
 }
 
+/// A rate's unit stands in the name: it is wider than the column of values.
 std::string row(const std::string& name, const ComparedFigure& one) {
+  const bool rate = one.figure.unit == Unit::per_second;
+  const auto cell = [&](double value) {
+    return rate && !std::isnan(value) ? fmt::format("{:.0f}", value) : value_text(value, one.figure);
+  };
   const std::string line =
-      fmt::format("  {:<38} {:>10} {:>10} {:>9} {:>9}  {}", cut(name, 38),
-                  value_text(one.change.first, one.figure.unit), value_text(one.change.second, one.figure.unit),
-                  moved_text(one), noise_text(one),
+      fmt::format("  {:<38} {:>10} {:>10} {:>9} {:>9}  {}", cut(rate ? name + ", " + rate_unit(one.figure) : name, 38),
+                  cell(one.change.first), cell(one.change.second), moved_text(one), noise_text(one),
                   one.change.verdict == Verdict::same ? "=" : verdict_text(one.change.verdict));
   return cut(line, page_width) + "\n";
 }
@@ -92,6 +103,18 @@ std::string single_steps(const Comparison& comparison) {
                      comparison.whole.front().figure.label, change_text(change.mean_change_ratio));
 }
 
+/// A share of a step that grew by something else looks better; the reader must know where to look first.
+std::string moving_shares(const Comparison& comparison) {
+  const auto moved = [](const ComparedFigure& one) {
+    return one.change.verdict == Verdict::better || one.change.verdict == Verdict::worse;
+  };
+  const auto moved_time = [&](const ComparedFigure& one) { return one.figure.metric == "iter_time" && moved(one); };
+  const auto moved_share = [&](const ComparedFigure& one) { return one.figure.unit == Unit::ratio && moved(one); };
+  const std::vector<ComparedFigure>& all = comparison.whole;
+  if (std::none_of(all.begin(), all.end(), moved_time) || std::none_of(all.begin(), all.end(), moved_share)) return "";
+  return "shares (changes in pt) move when the step time moves: compare the rows in ms first";
+}
+
 /// The most important change in words.
 std::string answer(const Comparison& comparison) {
   std::size_t moved = 0, unknown = 0;
@@ -110,8 +133,8 @@ std::string answer(const Comparison& comparison) {
     return fmt::format("no significant change in any of {} figures", told) +
            (unknown == 0 ? "" : fmt::format("; of {} more the noise is unknown (a run has one value)", unknown));
   return fmt::format("{}: {} -> {}, {} ({}, noise {}); {} of {} figures changed", first_moved->figure.label,
-                     value_text(first_moved->change.first, first_moved->figure.unit),
-                     value_text(first_moved->change.second, first_moved->figure.unit), moved_text(*first_moved),
+                     value_text(first_moved->change.first, first_moved->figure),
+                     value_text(first_moved->change.second, first_moved->figure), moved_text(*first_moved),
                      verdict_text(first_moved->change.verdict), noise_text(*first_moved), moved,
                      comparison.whole.size());
 }
@@ -173,7 +196,7 @@ std::string bounds_text(const std::vector<JudgedBound>& judged, const std::strin
                                                                       : "kept";
     const bool share = one.figure.unit == Unit::ratio;  // in both words a bound may use
     text += fmt::format("fail-if       {}: {}{} ({} -> {}, {}{})\n", one.bound.text, outcome, reservation,
-                        value_text(one.change.first, one.figure.unit), value_text(one.change.second, one.figure.unit),
+                        value_text(one.change.first, one.figure), value_text(one.change.second, one.figure),
                         share ? points_text(one.change.difference) + " or " : "", change_text(one.change.change_ratio));
   }
   return text;
@@ -220,6 +243,7 @@ std::string comparison_page(const CompareRequest& request, const CompareResults&
     for (const std::string& text : lacking_lines(comparison.comparability)) add_line(lines, "incomplete", text);
     add_line(lines, "answer", (lacking.empty() ? "" : "with incomplete data: ") + answer(comparison));
     if (const std::string note = single_steps(comparison); !note.empty()) add_line(lines, "note", note);
+    if (const std::string note = moving_shares(comparison); !note.empty()) add_line(lines, "note", note);
     for (const AbsentMetric& absent : comparison.absent)
       add_line(lines, "not compared", absent.metric + ": " + absent.why);
     for (const std::string& line : lines) page += line + "\n";

@@ -37,14 +37,17 @@ plant other --seed 4 --hidden 512 --local-batch 2
 
 run 0 base.h5 again.h5
 expect "the same job: nothing changed" says out '^answer +no significant change in any of [0-9]+ figures'
+expect "no word on shares then" silent_about out 'shares \(changes in pt\) move'
 
 run 0 base.h5 slow.h5 -o c.h5
-expect "compute is 7 % slower" says out 'compute per GPU .* \+(6\.9|7\.0|7\.1) % .* worse'
+expect "compute is 7 % slower" says out 'compute per GPU and step .* \+(6\.9|7\.0|7\.1) % .* worse'
 expect "so is each rank" [ "$(sed -n '/^ranks: compute/,/^$/p' out | grep -cE 'rank [0-7] .* \+(6\.[89]|7\.[0-2]) % .* worse')" = 8 ]
 expect "so is each micro-batch, but for its communication" says out 'time of a micro-batch .* \+6\.[5-7] % .* worse'
+expect "shares move along, and it is said" says out '^note +shares \(changes in pt\) move when the step time moves'
 expect "no rank is slower than its peers" says out 'slowdown against peers .* 1\.00[0-9] x .* [+-]0\.[0-9] % .* ='
 expect "memory does not move" says out 'peak of memory reserved, per rank .* \+0\.0 % .* ='
-expect "bytes are the same" says out 'bytes on the wire per rank .* ='
+expect "bytes are the same" says out 'bytes on the wire per rank and step .* ='
+expect "a rate has its unit in the row" says out '^  throughput, tokens/s +[0-9]+ +[0-9]+ '
 expect "a page has at most 100 columns" silent_about out '.{101}'
 expect "the HDF5 file" [ -s c.h5 ]
 
@@ -102,6 +105,8 @@ expect "a factor is no percentage" says err "not measured in %\). For a change w
 run 0 base.h5 again.h5 --fail-if 'what_if>1.05' --fail-if 'what_if.slowdown_ratio>1.05x' --fail-if 'what_if>+1%'
 expect "a factor and its change" [ "$(grep -cE 'kept \(1\.00[0-9] x -> 1\.00[0-9] x, [+-]0\.[0-9] %\)' out)" = 3 ]
 run 5 base.h5 again.h5 --fail-if 'what_if>0.9'
+run 5 base.h5 slow.h5 --fail-if 'throughput_tokens<-2%'
+expect "and in the line of a bound" says out 'BROKEN \([0-9]+ tokens/s -> [0-9]+ tokens/s, -'
 run 5 base.h5 slow.h5 --fail-if 'mfu<-2%' --fail-if 'mfu<-5pt'
 expect "percent of a share" says out '^fail-if +mfu<-2%: BROKEN \([0-9.]+ % -> [0-9.]+ %, -1\.[0-9] pt or -[4-7]\.[0-9] %\)'
 expect "points of it" says out '^fail-if +mfu<-5pt: kept '

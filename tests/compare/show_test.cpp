@@ -23,5 +23,9 @@ TEST(BandText, PercentThenTimes) {
   EXPECT_EQ(band_text(1171.6), "1172 x");
 }
 
+TEST(KeyFigures, NamesFitTheirColumn) {
+  for (const Figure& figure : key_figures()) EXPECT_LE(figure.label.size(), 38) << figure.label;
+}
+
 }  // namespace
 }  // namespace ccl

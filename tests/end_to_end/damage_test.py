@@ -149,8 +149,8 @@ class DamageTest(unittest.TestCase):
             compared = run([os.environ["CCL_COMPARE"], self.whole["gzip"].path, output.path, "--output-json"]).stdout
             comparison, = json.loads(compared)
             figures = {f["figure"]: f for f in comparison["figures"]}
-            names = ["calls per rank", "bytes on the wire per rank", "compute per GPU", "communication per GPU",
-                     "period on the GPU, slowest rank"]
+            names = ["communication calls per rank and step", "bytes on the wire per rank and step",
+                     "compute per GPU and step", "communication per GPU and step", "period on the GPU, slowest rank"]
             if percent > 50:
                 names.append("transfer bus bandwidth")
             else:  # nothing is left of rank 6
