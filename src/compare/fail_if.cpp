@@ -37,6 +37,16 @@ double unit_factor(const std::string& text, const std::string& unit) {
   throw refused(text, "unknown unit '" + unit + "'", "Units are " + all + ".");
 }
 
+/// Who writes a row's words instead of its metric is told the metric. `word`: without spaces, as parse_bound leaves it.
+std::string metric_suggestion(const std::string& word, const std::vector<std::string>& known) {
+  for (const Figure& figure : key_figures()) {
+    std::string label = figure.label;
+    label.erase(std::remove(label.begin(), label.end(), ' '), label.end());
+    if (word.size() >= 4 && label.starts_with(word)) return "The row '" + figure.label + "' is " + bound_name(figure) + ".";
+  }
+  return did_you_mean(word, known, "See --help: it has the metric of every row.");
+}
+
 /// The named figure, or one made for a column of the metric's rows.
 Figure figure_of(const Bound& bound, const StoredRun& first) {
   for (const Figure& figure : key_figures())
@@ -47,11 +57,18 @@ Figure figure_of(const Bound& bound, const StoredRun& first) {
     if (std::find(known.begin(), known.end(), bound.metric) != known.end())
       throw refused(bound.text, bound.metric + " has no rows in " + first.path(), "Name one that has.");
     throw refused(bound.text, "no metric " + bound.metric + " in " + first.path(),
-                  did_you_mean(bound.metric, known, "See --list-metrics of ccl-analyze."));
+                  metric_suggestion(bound.metric, known));
   }
-  if (bound.column.empty()) throw refused(bound.text, bound.metric + " has no main figure", "Write METRIC.COLUMN.");
-  if (!first.table(path).is_number(bound.column))
-    throw refused(bound.text, "no number column '" + bound.column + "' in " + path, "h5ls -r shows them.");
+  const StoredTable table = first.table(path);
+  const std::vector<std::string> columns = table.number_columns();
+  std::string all;
+  for (const std::string& column : columns) all += (all.empty() ? "" : ", ") + column;
+  if (bound.column.empty())
+    throw refused(bound.text, bound.metric + " has no main figure",
+                  "Write " + bound.metric + ".COLUMN with one of the columns " + all + ".");
+  if (!table.is_number(bound.column))
+    throw refused(bound.text, "no number column '" + bound.column + "' in " + path,
+                  did_you_mean(bound.column, columns, "Its columns are " + all + "."));
   Figure figure;
   figure.metric = bound.metric;
   figure.table = "rows";
@@ -111,6 +128,13 @@ void check_unit(const Bound& bound, const Figure& figure) {
 }
 
 }  // namespace
+
+std::string bound_name(const Figure& figure) {
+  for (const Figure& first : key_figures())
+    if (first.metric == figure.metric)
+      return first.label == figure.label ? figure.metric : figure.metric + "." + figure.numerator;
+  return figure.metric + "." + figure.numerator;
+}
 
 Bound parse_bound(const std::string& text) {
   std::string plain = text;

@@ -22,6 +22,9 @@ struct Bound {
 /// unit) the value of the second run. Throws bad_request.
 Bound parse_bound(const std::string& text);
 
+/// What a bound calls a figure of the whole run: "iter_time" the first of its metric, "iter_time.period_ns" the others.
+std::string bound_name(const Figure& figure);
+
 enum class BoundOutcome { kept, broken, within_noise };
 struct JudgedBound {
   Bound bound;
@@ -34,6 +37,7 @@ struct JudgedBound {
 /// bound that asks for a gain ("iter_time>-10%") is broken where the change misses it by more than the band.
 BoundOutcome outcome_of(const Bound& bound, const Change& change);
 
+/// A metric or column that is not there is answered with those that are.
 /// Throws bad_request for a metric or column that one of the files lacks (a gate must not pass for want of data) and for
 /// a unit that is not the figure's or lacks.
 JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const RowFilters& filters);

@@ -29,7 +29,8 @@ constexpr const char* usage =
     "                           'gpu_utilization<80%', 'what_if>1.05' (a factor), 'coll_call_num.calls_count>40'\n"
     "                           bound the value: times, sizes and rates of bytes with their unit (ns us ms s,\n"
     "                           B kB MB GB, B/s ... GB/s);\n"
-    "                           METRIC.COLUMN names another column of /metrics/METRIC/rows\n"
+    "                           METRIC is that of a row as listed below; METRIC.COLUMN names another column of\n"
+    "                           /metrics/METRIC/rows\n"
     "      --top N              changed rows shown per section; default 10\n"
     "      --force              compare runs of another model, batch or window nevertheless\n"
     "      --output-json        JSON instead of the page\n"
@@ -43,6 +44,16 @@ constexpr const char* usage =
     "  ccl-compare before.h5 after.h5\n"
     "  ccl-compare baseline.h5 nightly.h5 --fail-if 'iter_time>+3%' --fail-if 'mfu<-2%'   # a gate in a pipeline\n"
     "  ccl-compare nccl-2.19.h5 nccl-2.21.h5 nccl-2.23.h5 --metric communication,bandwidth -o nccl.h5\n";
+
+/// "  iter_time                            step time, slowest rank", a line per row of the page.
+std::string names_of_rows() {
+  std::string text = "\nRows of the page as --fail-if names them\n";
+  for (const Figure& figure : key_figures()) {
+    const std::string name = bound_name(figure);
+    text += "  " + name + std::string(name.size() < 38 ? 38 - name.size() : 1, ' ') + figure.label + "\n";
+  }
+  return text;
+}
 
 void complain(const std::string& message) {
   const std::string line = printable("ccl-compare: " + message) + "\n";
@@ -126,7 +137,7 @@ int run_program(int argc, char** argv) {
   try {
     const Asked asked = read_request(argc, argv);
     if (asked.help)
-      write_to_stdout(usage);
+      write_to_stdout(usage + names_of_rows());
     else if (asked.version)
       write_to_stdout("ccl-compare " CCL_VERSION "\n");
     else

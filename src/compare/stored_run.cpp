@@ -66,6 +66,14 @@ bool StoredTable::is_number(const std::string& column) const {
   return false;
 }
 
+std::vector<std::string> StoredTable::number_columns() const {
+  const std::set<std::string> keys{"iteration", "step", "rank", "device", "replica"};
+  std::vector<std::string> names;
+  for (const ColumnInfo& info : table_.columns)
+    if (info.type != CellType::text && keys.count(info.name) == 0) names.push_back(info.name);
+  return names;
+}
+
 std::vector<double> StoredTable::numbers(const std::string& column) const {
   std::vector<double> values(static_cast<std::size_t>(table_.rows_count), std::numeric_limits<double>::quiet_NaN());
   const auto absent = absent_.find(column);

@@ -117,6 +117,23 @@ run 5 base.h5 again.h5 --fail-if 'iter_time>-50%'
 expect "a gain that did not happen" says out '^fail-if +iter_time>-50%: BROKEN'
 run 2 base.h5 again.h5 --fail-if 'iter_tme>+3%'
 expect "a suggestion" says err "Did you mean 'iter_time'"
+run 2 base.h5 again.h5 --fail-if 'wait for late ranks>+3%'
+expect "the metric of a row" says err "The row 'wait for late ranks per rank and step' is straggler_lag\."
+run 2 base.h5 again.h5 --fail-if 'waiting>+3%'
+expect "where the metrics are" says err 'See --help: it has the metric of every row'
+run 2 base.h5 again.h5 --fail-if 'cpu_overhead>+1%'
+expect "the columns that there are" says err 'Write cpu_overhead\.COLUMN with one of the columns period_ns, idle_ns, starved_ns, '
+run 2 base.h5 again.h5 --fail-if 'cpu_overhead.starved>+1%'
+expect "the column that is meant" says err "Did you mean 'starved_ns'|Its columns are period_ns, idle_ns, starved_ns, "
+run 0 --help
+expect "every row's metric" says out '^  straggler_lag  +wait for late ranks per rank and step$'
+expect "and column" says out '^  iter_time\.period_ns  +period on the GPU, slowest rank$'
+sed -n '/^Rows of the page/,$s/^  \([^ ]*\) .*/\1/p' out >names
+expect "all are listed" [ "$(wc -l <names)" -ge 28 ]
+while read -r name; do
+  "$compare" base.h5 again.h5 --fail-if "$name<+1000%" >/dev/null 2>err
+  expect "no bound can name $name" silent_about err 'no metric|no number column|no main figure|has no rows'
+done <names
 run 2 base.h5 again.h5 --fial-if 'x>1'
 expect "a suggestion" says err "Did you mean '--fail-if'"
 run 2 base.h5 again.h5 --metric iter_tme
