@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -75,11 +76,25 @@ class Column {
     wanted = (wanted + first_chunk_bytes - 1) / first_chunk_bytes * first_chunk_bytes;
     void* moved = data_ == nullptr
                       ? mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                      : mremap(static_cast<void*>(data_), capacity_bytes_, wanted, MREMAP_MAYMOVE);
+                      : moved_pages(wanted);
     if (moved == MAP_FAILED) throw std::bad_alloc();
     if (wanted >= largest_chunk_bytes) madvise(moved, wanted, MADV_HUGEPAGE);  // advice only: failure costs speed
     data_ = static_cast<T*>(moved);
     capacity_bytes_ = wanted;
+  }
+
+  /// MAP_FAILED: all is as before.
+  void* moved_pages(std::size_t wanted) {
+#ifdef __SANITIZE_THREAD__
+    // ThreadSanitizer does not see mremap: who wrote there before would be in a race with who writes there now.
+    void* moved = mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (moved == MAP_FAILED) return moved;
+    std::memcpy(moved, data_, size_ * sizeof(T));
+    munmap(static_cast<void*>(data_), capacity_bytes_);
+    return moved;
+#else
+    return mremap(static_cast<void*>(data_), capacity_bytes_, wanted, MREMAP_MAYMOVE);
+#endif
   }
 
   T* data_ = nullptr;

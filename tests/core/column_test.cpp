@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/processors.hpp"
+
 namespace ccl {
 namespace {
 
@@ -65,6 +67,24 @@ TEST(Column, MovesLeaveNothingBehind) {
   to.swap(other);
   EXPECT_EQ(to.size(), 2U);
   EXPECT_EQ(other.size(), 1U);
+}
+
+// Pages that one thread gives up when it grows, another takes: ThreadSanitizer must see that.
+TEST(Column, ThreadsGrowTheirOwn) {
+  const auto grow = [] {
+    for (int turn = 0; turn < 30; ++turn) {
+      Column<std::int64_t> first, second;
+      for (std::int64_t i = 0; i < 60000; ++i) {
+        first.push_back(i);
+        second.push_back(-i);
+      }
+      for (const std::int64_t i : {0, 8191, 8192, 59999}) {
+        EXPECT_EQ(first[static_cast<std::size_t>(i)], i);
+        EXPECT_EQ(second[static_cast<std::size_t>(i)], -i);
+      }
+    }
+  };
+  side_by_side(std::vector<Processors>{own_processors()}, {grow, grow});
 }
 
 }  // namespace
