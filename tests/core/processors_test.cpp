@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "core/problems.hpp"
+#include "support/sanitized.hpp"
 
 namespace ccl {
 namespace {
@@ -92,6 +93,7 @@ TEST(Processors, WhereItMayNotRunAThreadRunsWhereItsMakerDoes) {
 
 #ifdef __linux__
 TEST(PlacedThreadDeathTest, ThatCannotBeStartedIsNamedWithWhatToDo) {
+  if (test::dies_without_memory) GTEST_SKIP() << test::why_it_dies;
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto start_without_memory = [] {
     const rlimit nothing{1 << 20, 1 << 20};  // less than the process has: no stack for a thread

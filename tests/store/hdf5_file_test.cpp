@@ -13,6 +13,7 @@
 #include "core/problems.hpp"
 #include "store/sample_rows.hpp"
 #include "store/write_table.hpp"
+#include "support/sanitized.hpp"
 
 namespace ccl {
 namespace {
@@ -182,6 +183,7 @@ template <class Open>
 }
 
 TEST(OutputFile, WithoutMemoryItFailsBeforeHdf5Crashes) {
+  if (test::dies_without_memory) GTEST_SKIP() << test::why_it_dies;
   const Folder folder(own("memory"));
   const std::string path = folder.file("a.h5");
   EXPECT_EXIT(open_without_memory([&] { OutputFile out(path); }), ::testing::ExitedWithCode(7), "");
