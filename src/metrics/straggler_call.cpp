@@ -54,16 +54,20 @@ std::int64_t noise_ns(const RankBlame& rank, std::int64_t residual_ns) {
   return residual_ns < 0 ? 0 : 2 * residual_ns * (rank.last_count - rank.lasting_count);
 }
 
+std::optional<StepId> since_of(const Persistence& persistence, const std::optional<StepId>& onset) {
+  if (onset) return onset;
+  const bool lasts = persistence.at_a_stretch && persistence.to_the_end && persistence.affected_count > 1;
+  return lasts && !persistence.always() ? persistence.first : std::nullopt;
+}
+
 std::string persistence_text(const Persistence& persistence, const std::optional<StepId>& onset) {
   const std::string of = std::to_string(persistence.affected_count) + " of " + std::to_string(persistence.steps_count);
-  if (onset) return "since " + step_name(*onset) + " (" + of + " steps)";
+  if (const std::optional<StepId> since = since_of(persistence, onset)) return "since " + step_name(*since) + " (" + of + " steps)";
   if (persistence.steps_count <= 1) return "in the one step seen";
   if (persistence.always()) return "in all " + std::to_string(persistence.steps_count) + " steps";
   if (!persistence.at_a_stretch) return "in " + of + " steps";
   const StepId first = *persistence.first, last = *persistence.last;
-  if (persistence.to_the_end)
-    return first == last ? "in " + step_name(first) + ", the last one seen (" + of + ")"
-                         : "since " + step_name(first) + " (" + of + " steps)";
+  if (persistence.to_the_end) return "in " + step_name(first) + ", the last one seen (" + of + ")";
   if (first == last) return "in " + step_name(first) + " only (" + of + ")";
   if (first.iteration < 0 && last.iteration < 0)
     return "in steps " + std::to_string(first.step) + "-" + std::to_string(last.step) + " only (" + of + ")";

@@ -41,6 +41,9 @@ Persistence persistence_of(const std::vector<std::pair<StepId, std::int64_t>>& b
 /// "since step 8 (3 of 6 steps)", "in all 6 steps", "in steps 10-11 only (2 of 4)", "in step 11, the last one seen
 /// (1 of 6)", "in 12 of 20 steps", "in the one step seen".
 std::string persistence_text(const Persistence& persistence, const std::optional<StepId>& onset);
+/// The step that this text says it lasts since: the onset, or the first of two or more affected ones up to the last seen.
+/// Nothing: from the first step seen, or not lasting.
+std::optional<StepId> since_of(const Persistence& persistence, const std::optional<StepId>& onset);
 
 struct StragglerCall {
   std::size_t largest = 0;      // who has the largest blame (ties: lowest replica, rank)

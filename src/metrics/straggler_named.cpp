@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/statistics.hpp"
+#include "exchange/coverage.hpp"
 #include "metrics/straggler_lag.hpp"
 
 namespace ccl::straggler {
@@ -184,7 +185,7 @@ Named named(const RankBlame& all, const RankBlame& rank, const StragglerCall& ca
   Named out;
   out.replica = rank.replica;
   out.rank = rank.rank;
-  out.since = call.onset;
+  out.since = since_of(call.persistence, call.onset);
   out.persistence = call.persistence;
   out.delay_ns = ns_per_step(rank, call);
   out.period_ns = blamed_period_ns(rank, call, evidence);
@@ -360,7 +361,8 @@ std::vector<OwnShare> add_stragglers(const std::vector<RankBlame>& all, const Ta
       used = call->second;
     else
       used.persistence = persistence_of(at->blame_by_step, least_share_of_period * period_ns(*at));
-    rows.push_back({one.replica, one.rank, call != called.end(), used.onset ? used.onset->step : -1, at->blame_ns,
+    const std::optional<StepId> since = call != called.end() ? since_of(used.persistence, used.onset) : std::nullopt;
+    rows.push_back({one.replica, one.rank, call != called.end(), since ? since->step : -1, at->blame_ns,
                     static_cast<std::int64_t>(ns_per_step(*at, used)),
                     static_cast<std::int64_t>(blamed_period_ns(*at, used, evidence)), used.persistence,
                     main_cause(one, all_steps(one))});

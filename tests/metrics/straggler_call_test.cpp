@@ -83,6 +83,21 @@ TEST(StragglerCall, PersistenceSaysInWhichStepsAndHowMany) {
   EXPECT_EQ(text({20}), "in the one step seen");
 }
 
+TEST(StragglerCall, TheStepItLastsSinceIsTheOneThatTheTextSays) {
+  const auto since = [](const std::vector<std::int64_t>& blame) {
+    const auto by_step = steps(blame);
+    return since_of(persistence_of(by_step, 10), onset_of(by_step, 10));
+  };
+  EXPECT_EQ(since({1, 2, 40, 30, 31}), (StepId{10, 2})) << "too early for an onset, but to the end";
+  EXPECT_EQ(since({1, 40, 30, 30, 31}), (StepId{10, 1}));
+  EXPECT_EQ(since({1, 2, 1, 1, 30, 31}), (StepId{10, 4}));
+  EXPECT_FALSE(since({20, 20, 20}).has_value()) << "from the first step seen";
+  EXPECT_FALSE(since({1, 1, 90}).has_value()) << "one step does not last";
+  EXPECT_FALSE(since({60, 60, 1, 30, 60}).has_value());
+  EXPECT_FALSE(since({50, 40, 2, 1}).has_value());
+  EXPECT_FALSE(since({20}).has_value());
+}
+
 TEST(StragglerCall, LagThatCountsAlreadyIsNoFurtherClaim) {
   RankBlame late = rank(1, 500, 100);
   EXPECT_FALSE(call_straggler({late}, 25).stands_out);
