@@ -34,6 +34,11 @@ bool has_a_step(const RankEntry& entry) {
 /// Ranks of which no step can be told: their traces have no events of a GPU, or damage took some of each step.
 struct Untold {
   std::vector<std::int32_t> no_gpu, damaged;
+  std::set<std::int32_t> all() const {
+    std::set<std::int32_t> ranks(no_gpu.begin(), no_gpu.end());
+    ranks.insert(damaged.begin(), damaged.end());
+    return ranks;
+  }
 };
 
 Untold untold_ranks(const Ranks& ranks) {
@@ -101,6 +106,14 @@ StepNumbers CoveredSteps::lacking(const RankEntry& entry) const {
   return lacking;
 }
 
+std::set<StepId> steps_not_of_all(const Ranks& ranks) {
+  const CoveredSteps covered(ranks);
+  std::set<StepId> found;
+  for (const RankEntry& entry : ranks.entries)
+    for (const std::int64_t step : covered.lacking(entry)) found.insert({entry.iteration, step});
+  return found;
+}
+
 std::string step_list(const StepNumbers& steps) {
   return (steps.size() == 1 ? "step " : "steps ") + number_list(steps, most_ranges, 3);
 }
@@ -116,28 +129,29 @@ std::vector<PartlyRead> partly_read(const Ranks& ranks) {
   return parts;
 }
 
+std::int64_t analysed_ranks_count(const Ranks& ranks) {
+  return ranks.covered() - static_cast<std::int64_t>(untold_ranks(ranks).all().size());
+}
+
 std::int64_t whole_ranks_count(const Ranks& ranks) {
-  std::set<RankId> in_part;
+  std::set<std::int32_t> not_whole = untold_ranks(ranks).all();
   for (const RankEntry& entry : ranks.entries)
-    if (entry.facts.damaged()) in_part.insert(entry.rank);
-  return ranks.covered() - static_cast<std::int64_t>(in_part.size());
+    if (entry.facts.damaged()) not_whole.insert(entry.rank.value);
+  return ranks.covered() - static_cast<std::int64_t>(not_whole.size());
 }
 
 std::string parts_text(const Ranks& ranks) { return parts_of(ranks, {}).first; }
 
 std::string coverage_text(const Ranks& ranks, std::string_view analysed) {
-  const auto [no_gpu, damaged] = untold_ranks(ranks);
-  std::set<std::int32_t> untold(no_gpu.begin(), no_gpu.end());
-  untold.insert(damaged.begin(), damaged.end());
-  std::string text = std::to_string(ranks.covered() - static_cast<std::int64_t>(untold.size())) + " of " +
-                     std::to_string(ranks.expected) + " " + std::string(analysed);
-  if (const auto [parts, count] = parts_of(ranks, untold); count > 0)
+  const Untold untold = untold_ranks(ranks);
+  std::string text = std::to_string(analysed_ranks_count(ranks)) + " of " + std::to_string(ranks.expected) + " " + std::string(analysed);
+  if (const auto [parts, count] = parts_of(ranks, untold.all()); count > 0)
     text += ", " + std::to_string(count) + " of them in part: " + parts;
-  if (!no_gpu.empty()) text += ", no GPU events on " + rank_list(no_gpu);
-  if (!damaged.empty())
-    text += ", every step of " + ranks_text(damaged) + " lost with the damage of " +
-            (damaged.size() == 1 ? "its file" : "their files");
-  if (!ranks.missing.empty()) text += ", missing " + rank_list(ranks.missing);
+  if (!untold.no_gpu.empty()) text += ", no GPU events on " + ranks_text(untold.no_gpu);
+  if (!untold.damaged.empty())
+    text += ", every step of " + ranks_text(untold.damaged) + " lost with the damage of " +
+            (untold.damaged.size() == 1 ? "its file" : "their files");
+  if (!ranks.missing.empty()) text += ", missing " + ranks_text(ranks.missing);
   if (!ranks.left_out.empty()) text += ", " + counted(ranks.left_out.size(), "file") + " left out";
   if (!ranks.unread.empty()) text += ", " + counted(ranks.unread.size(), "file") + " could not be read";
   return text;

@@ -26,6 +26,9 @@ class CoveredSteps {
   std::map<std::pair<std::int32_t, std::int32_t>, StepNumbers> all_;
 };
 
+/// Steps that a rank of their dump lacks, though others have them.
+std::set<StepId> steps_not_of_all(const Ranks& ranks);
+
 /// A rank of one dump whose file is damaged.
 struct PartlyRead {
   const RankEntry* entry = nullptr;
@@ -35,7 +38,10 @@ struct PartlyRead {
 /// In the order of the entries.
 std::vector<PartlyRead> partly_read(const Ranks& ranks);
 
-/// Ranks with traces of which none is damaged; of Ranks::covered().
+/// Ranks that something is told of: those with a trace that has GPU events, and has not lost some of every step.
+std::int64_t analysed_ranks_count(const Ranks& ranks);
+
+/// Of them those with traces of which none is damaged.
 std::int64_t whole_ranks_count(const Ranks& ranks);
 
 /// "8 of 8 <analysed>, 1 of them in part: rank 5 (steps 8, 9 lost with the damage)"; also who has no GPU events or no

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "exchange/coverage.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 
@@ -37,7 +38,7 @@ struct Clock {
 
   static void report(const Tables&, const ReportContext& context, Report& out) {
     const std::vector<Host> hosts = list_hosts(context);
-    out.ranks_covered = context.ranks.covered();
+    out.ranks_covered = analysed_ranks_count(context.ranks);
     if (hosts.empty()) return out.absent("no trace with a rank");
     out.show(make_table("rows", "clock of each host against the reference host", columns(), hosts));
     std::int64_t largest_ns = 0, uncorrected = 0;

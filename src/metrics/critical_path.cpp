@@ -12,6 +12,7 @@
 #include "exchange/graph_path.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
+#include "metrics/whole_steps.hpp"
 
 namespace ccl {
 namespace {
@@ -235,6 +236,13 @@ struct CriticalPath {
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    const WholeSteps whole(tables, context.ranks);
+    report_steps(whole.tables(), context, out);
+    whole.tell_left_out(out);
+  }
+
+ private:
+  static void report_steps(const Tables& tables, const ReportContext& context, Report& out) {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
     Times all;
@@ -305,7 +313,6 @@ struct CriticalPath {
     add_details(tables, context, out);
   }
 
- private:
   static std::string dimension_name(Dimension dimension) {
     return dimension == Dimension::unknown ? "of no known dimension" : std::string(to_text(dimension));
   }

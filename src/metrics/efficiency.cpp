@@ -14,6 +14,7 @@
 #include "metrics/corrected_list.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
+#include "metrics/whole_steps.hpp"
 
 namespace ccl {
 namespace {
@@ -202,6 +203,13 @@ struct Efficiency {
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    const WholeSteps whole(tables, context.ranks);
+    report_steps(whole.tables(), context, out);
+    whole.tell_left_out(out);
+  }
+
+ private:
+  static void report_steps(const Tables& tables, const ReportContext& context, Report& out) {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
     double mean_ns = 0, max_ns = 0, length_ns = 0;
@@ -235,7 +243,6 @@ struct Efficiency {
     add_capped(out.details, lines);
   }
 
- private:
   /// Whether nearly all of the communication is told apart into waits and transfers.
   static bool tells_transfers(const MeasuredGraph& step) {
     std::int64_t communication_ns = 0, unknown_ns = 0;

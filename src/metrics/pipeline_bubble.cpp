@@ -7,6 +7,7 @@
 // Merge: keys are disjoint. Headline: the ratio; absent if the clock residual exceeds 1 % of P.
 #include <cmath>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -108,9 +109,12 @@ struct PipelineBubble {
     const PooledRatio pooled = pooled_ratio(rows, bubble, window);
     const PooledRatio wait = pooled_ratio(rows, [](const Row& row) { return row.pp_wait_ns; }, window);
     std::int64_t shortest_ns = rows.front().window_ns, missing = 0;
+    std::set<StepId> steps, lacking;
     for (const Row& row : rows) {
       shortest_ns = std::min(shortest_ns, row.window_ns);
       missing = std::max<std::int64_t>(missing, row.stages_count - row.stages_seen_count);
+      steps.insert(row.step);
+      if (row.stages_seen_count < row.stages_count) lacking.insert(row.step);
     }
     const std::int64_t residual_ns = context.clock.residual_ns;
     if (context.ranks.hosts.size() > 1 && residual_ns > shortest_ns / 100)
@@ -131,6 +135,8 @@ struct PipelineBubble {
       out.status = Status::partial;
       out.reason = "stages are missing: the window may be too short";
       line += ", " + counted(static_cast<std::size_t>(missing), "stage") + " missing";
+      if (lacking.size() < steps.size())
+        line += " in " + std::to_string(lacking.size()) + " of " + counted(steps.size(), "step");
     }
     add_line(out.page, "bubble", line);
     add_stages(rows, out);

@@ -192,8 +192,6 @@ struct NotJudged {
   std::string with_trace, all;
 };
 NotJudged not_judged(const Ranks& ranks);
-/// The steps that some rank lacks, of those that others have: ranks with a trace that takes part.
-std::set<StepId> steps_not_of_all(const Ranks& ranks);
 /// Status, headlines, page and long form.
 void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out);
 

@@ -55,8 +55,7 @@ class Reasons {
       std::string of_reason;
       for (const auto& [where, ranks] : reason.places) {
         if (shown++ < most_places)
-          of_reason += (of_reason.empty() ? "" : ", ") + std::string(ranks.size() == 1 ? "rank " : "ranks ") +
-                       rank_list(ranks) + where;
+          of_reason += (of_reason.empty() ? "" : ", ") + ranks_text(ranks) + where;
         else
           more.insert(ranks.begin(), ranks.end());
       }
@@ -74,14 +73,6 @@ class Reasons {
 };
 
 }  // namespace
-
-std::set<StepId> steps_not_of_all(const Ranks& ranks) {
-  const CoveredSteps covered(ranks);
-  std::set<StepId> found;
-  for (const RankEntry& entry : ranks.entries)
-    for (const std::int64_t step : covered.lacking(entry)) found.insert({entry.iteration, step});
-  return found;
-}
 
 NotJudged not_judged(const Ranks& ranks) {
   const CoveredSteps covered(ranks);

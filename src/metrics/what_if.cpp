@@ -18,6 +18,7 @@
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/pipeline_stage.hpp"
+#include "metrics/whole_steps.hpp"
 
 namespace ccl {
 
@@ -136,6 +137,13 @@ struct WhatIf {
   }
 
   static void report(const Tables& tables, const ReportContext& context, Report& out) {
+    const WholeSteps whole(tables, context.ranks);
+    report_steps(whole.tables(), context, out);
+    whole.tell_left_out(out);
+  }
+
+ private:
+  static void report_steps(const Tables& tables, const ReportContext& context, Report& out) {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
     double replayed_ns = 0, ideal_ns = 0, communication_ns = 0, unmatched_ns = 0, alone_ns = 0, compute_ns = 0, one_rank_ns = 0;
@@ -184,7 +192,6 @@ struct WhatIf {
                             "S would not tell");
   }
 
- private:
   /// The step as cases are replayed on it.
   static ShortGraph short_step(const MeasuredGraph& whole, const Peers& peers, IdealForm form) {
     return shorten(whole, ideal_times(whole, peers, form));

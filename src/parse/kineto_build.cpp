@@ -388,7 +388,8 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   report(Code::time_out_of_range, counts_.no_time, "GPU events whose time is no number");
   report(Code::time_out_of_range, header.base_out_of_range ? 1 : 0, "baseTimeNanoseconds is ignored");
   report(Code::size_limit, counts_.open_dropped, "begin events still open exceed 64 MB together");
-  report(Code::no_gpu_events, trace_.events.start_ns.empty() ? 1 : 0, "");
+  report(Code::no_gpu_events, trace_.events.start_ns.empty() ? 1 : 0,
+         trace_.loss == FileLoss::nothing ? "" : "in what is left of the damaged file");
   report_unknown_bytes(trace_, lent, origin, problems);
 }
 

@@ -35,7 +35,7 @@ void add_coverage(JsonText& json, const Results& results) {
   json.key("coverage").open('{');
   json.key("files").integer(static_cast<std::int64_t>(results.input.files.size()));
   json.key("input_bytes").integer(facts.input_bytes);
-  json.key("ranks_covered").integer(results.ranks.covered());
+  json.key("ranks_covered").integer(analysed_ranks_count(results.ranks));
   json.key("ranks_expected").integer(results.ranks.expected);
   json.key("ranks_missing").open('[');
   for (const std::int32_t rank : results.ranks.missing) json.integer(rank);

@@ -139,18 +139,18 @@ std::string severity_text(Severity severity, std::int64_t count) {
   return counted(static_cast<std::size_t>(count), std::string(to_text(severity)));
 }
 
-/// One line: the counts by severity, then as many codes as fit, the worst first.
+/// One line: the counts by severity, then as many codes as fit, the worst first, of equal severity the most.
 void add_warnings(Page& page, const Problems& problems) {
   std::string line;
   std::vector<std::string> codes;
   for (const Severity severity : {Severity::error, Severity::data_loss, Severity::notice}) {
     if (problems.count(severity) == 0) continue;
     line += (line.empty() ? "" : ", ") + severity_text(severity, problems.count(severity));
-    for (std::size_t i = 0; i < code_count; ++i) {
-      const auto code = static_cast<Code>(i);
-      if (info(code).severity == severity && problems.count(code) > 0)
-        codes.push_back(std::string(info(code).name) + " " + std::to_string(problems.count(code)));
-    }
+    std::vector<Code> found;
+    for (std::size_t i = 0; i < code_count; ++i)
+      if (const auto code = static_cast<Code>(i); info(code).severity == severity && problems.count(code) > 0) found.push_back(code);
+    std::stable_sort(found.begin(), found.end(), [&](Code a, Code b) { return problems.count(a) > problems.count(b); });
+    for (const Code code : found) codes.push_back(std::string(info(code).name) + " " + std::to_string(problems.count(code)));
   }
   if (line.empty()) return page.add_labelled("warnings", "none");
   constexpr std::size_t room = page_columns - label_columns - std::string_view(" and 99 more").size();

@@ -204,7 +204,7 @@ void write_root(OutputFile& file, const Results& results, const Comm& comm) {
   put("config", config_json(results.config));
   put("exit_status", static_cast<std::int64_t>(results.exit_code));
   put("ranks_expected", results.ranks.expected);
-  put("ranks_covered", results.ranks.covered());
+  put("ranks_covered", analysed_ranks_count(results.ranks));
   put("ranks_whole", whole_ranks_count(results.ranks));
   put("coverage", coverage_text(results.ranks, "ranks analysed"));
   put("world_size", results.ranks.world_size);

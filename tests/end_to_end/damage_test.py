@@ -106,6 +106,34 @@ class DamageTest(unittest.TestCase):
         self.assertRegex(page, r"its kernels take 1\.(39|40|41) x")
         self.assertIn("not judged: rank 5 in step 9 (lost with the damage of the file)", page)
 
+    def test_numbers_over_all_ranks_are_of_steps_that_all_ranks_have(self):
+        """Without the slow rank its last step would pass for one in which nothing is to be gained."""
+        output = self.damaged("gzip", lambda content: content[:len(content) * 97 // 100])
+        cases = [row for row in self.whole["gzip"].table("/metrics/what_if/cases") if row["subject"] == "rank" and
+                 row["number"] == SLOW and row["step"] != 9]
+        gain, = [row["gain_per_step_ns"] for row in output.table("/metrics/what_if/gains") if row["subject"] == "rank" and
+                 row["number"] == SLOW]
+        self.assertAlmostEqual(gain / (sum(row["gain_ns"] for row in cases) / len(cases)), 1, delta=0.01)
+        on_path = [row for row in self.whole["gzip"].table("/metrics/critical_path/by_rank") if row["step"] != 9]
+        length = lambda rows: sum(value for row in rows for name, value in row.items() if name in
+                                  ("compute_ns", "communication_ns", "memory_ns", "launch_ns", "idle_ns", "unseparated_ns"))
+        share = length([row for row in on_path if row["rank"] == SLOW]) / length(on_path)
+        self.assertAlmostEqual(output.attributes("/metrics/critical_path")["most_rank_ratio"] / share, 1, delta=0.01)
+        useful = [row for row in self.whole["gzip"].table("/metrics/efficiency/rows") if row["step"] != 9]
+        efficiency = sum(row["useful_sum_ns"] / row["gpus_count"] for row in useful) / sum(row["length_ns"] for row in useful)
+        self.assertAlmostEqual(output.attributes("/metrics/efficiency")["parallel_efficiency_ratio"] / efficiency, 1, delta=0.01)
+        for metric in ("what_if", "critical_path", "efficiency"):
+            told = output.attributes("/metrics/" + metric)
+            self.assertEqual(told["status"], "partial", metric)
+            self.assertIn("1 step left out that a rank lacks", told["reason"], metric)
+
+    def test_a_rank_of_which_nothing_is_left_is_not_counted(self):
+        output = self.damaged("gzip", lambda content: content[:len(content) // 2])
+        root = output.attributes()
+        self.assertEqual((root["ranks_covered"], root["ranks_whole"]), (7, 7), root["coverage"])
+        self.assertTrue(root["coverage"].startswith("7 of 8 ranks analysed"), root["coverage"])
+        self.assertEqual(output.attributes("/metrics/clock")["ranks_covered"], 7)
+
     def test_a_cut_in_the_first_slow_step_accuses_nobody_and_says_who_is_not_judged(self):
         output = self.damaged("gzip", lambda content: content[:len(content) * 9 // 10])
         self.assert_whole_steps_unchanged("gzip", output, {8, 9})
@@ -233,7 +261,7 @@ class DamageTest(unittest.TestCase):
             self.assertEqual(len({content_hash(output.path) for output in outputs}), 1)
             why = "ranks 0-3 (no trace; nsys_0.sqlite could not be read: database disk image is malformed)"
             page = self.page(outputs[0])
-            self.assertIn("4 of 8 analysed, missing 0-3, 1 file could not be read; world size 8", page)
+            self.assertIn("4 of 8 analysed, missing ranks 0-3, 1 file could not be read; world size 8", page)
             self.assertIn("not judged: " + why, page)
             self.assertEqual(outputs[0].attributes("/metrics/straggler_lag")["not_judged"], why)
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "exchange/coverage.hpp"
 #include "exchange/ranks_in_part.hpp"
 #include "metrics/straggler_lag.hpp"
 

@@ -35,7 +35,7 @@ TEST(SummaryPage, StatesInputAndCoverageFirstAndTheFileLast) {
   const std::vector<std::string> lines = lines_of(summary_page(run.results()));
   ASSERT_GE(lines.size(), 5U);
   EXPECT_EQ(lines[0], "input         /somewhere/traces, run run1: 4 files (kineto), 4.00 MB");
-  EXPECT_EQ(lines[1], "ranks         4 of 5 analysed, missing 4; world size 4; mesh dp_shard=2 tp=2 (from card)");
+  EXPECT_EQ(lines[1], "ranks         4 of 5 analysed, missing rank 4; world size 4; mesh dp_shard=2 tp=2 (from card)");
   EXPECT_EQ(lines[2], "steps         1 step in iteration 10; 4 GPUs (NVIDIA H100) on 2 hosts (hosts from: content)");
   EXPECT_EQ(lines[3], "warnings      1 data_loss, 1 notice: file_cut 1, missing_ranks 1");
   EXPECT_EQ(lines[4], "lost          rank 1, iteration_10/rank1_trace.json: file_cut at byte 99 (events before the cut are");
@@ -50,7 +50,7 @@ TEST(SummaryPage, RanksWithoutGpuEventsOrHostAreNotCountedAsIfTheyHadThem) {
   last.host_source = HostSource::unknown;
   const std::string page = summary_page(run.results());
   const std::string rank = std::to_string(last.rank.value);
-  EXPECT_THAT(page, HasSubstr("ranks         3 of 5 analysed, no GPU events on " + rank + ", missing 4;"));
+  EXPECT_THAT(page, HasSubstr("ranks         3 of 5 analysed, no GPU events on rank " + rank + ", missing rank 4;"));
   EXPECT_THAT(page, HasSubstr("hosts (hosts from: content; of 1\n              rank unknown)"));
   for (RankEntry& entry : run.ranks.entries) entry.host_source = HostSource::unknown;
   EXPECT_THAT(summary_page(run.results()), HasSubstr(", hosts unknown"));
@@ -153,7 +153,7 @@ TEST(ResultsJson, HoldsCoverageMetricsAndWarnings) {
   const std::string json = results_json(results);
   EXPECT_THAT(json, HasSubstr("\"ranks_covered\": 4, \"ranks_expected\": 5, \"ranks_missing\": [4]"));
   EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 4, \"ranks_in_part_count\": 0, \"ranks_in_part\": [], "
-                              "\"text\": \"4 of 5 ranks analysed, missing 4\""));
+                              "\"text\": \"4 of 5 ranks analysed, missing rank 4\""));
   EXPECT_THAT(json, HasSubstr("\"sample_time\": {\"unit\": \"ns\"")) << "the page shows ms, the value is in ns";
   EXPECT_THAT(json, HasSubstr("\"units\": {\"mean_ns\": \"ns\", \"p99_ns\": \"ns\"}, \"tables\": {}"));
   EXPECT_THAT(json, HasSubstr("\"values\": {\"mean_ns\": 12.5, \"p99_ns\": null, \"worst_rank\": \"rank 3\"}"));
@@ -169,12 +169,12 @@ TEST(ResultsJson, NamesTheRanksThatWereReadInPartWithTheirSteps) {
   EXPECT_THAT(json, HasSubstr("\"ranks_covered\": 4, \"ranks_expected\": 5"));
   EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 3, \"ranks_in_part_count\": 1, \"ranks_in_part\": [{\"iteration\": 10, "
                               "\"replica\": null, \"rank\": 2, \"every_step_lost\": false, \"lost_steps\": [10]}]"));
-  EXPECT_THAT(json, HasSubstr("1 of them in part: rank 2 (step 10 lost with the damage), missing 4"));
+  EXPECT_THAT(json, HasSubstr("1 of them in part: rank 2 (step 10 lost with the damage), missing rank 4"));
   Results results = run.results();
   results.metrics = {test::sample_metric()};
   EXPECT_THAT(metric_details(results), HasSubstr("4 of 5 ranks; read in part: rank 2 (step 10 lost with the damage)\n"));
   EXPECT_THAT(summary_page(run.results()),
-              HasSubstr("4 of 5 analysed, 1 of them in part: rank 2 (step 10 lost with the damage), missing 4;"));
+              HasSubstr("4 of 5 analysed, 1 of them in part: rank 2 (step 10 lost with the damage), missing\n              rank 4;"));
 }
 
 TEST(ResultsJson, OfThousandsOfRanksThatWereReadInPartTheFirstAreNamedAndAllAreCounted) {

@@ -50,7 +50,7 @@ TEST(TextReport, ItsHeadSaysWhichRanksWereReadInPart) {
   entry.facts.loss = FileLoss::rest;
   entry.facts.steps.push_back({.number = 10, .devices = {{.device = 0}}, .lost_events = true});
   EXPECT_NE(text_report(run.results(), moment)
-                .find("Ranks:                            4 of 5 analysed, 1 of them in part: rank 1 (step 10 lost with the damage), missing 4\n"),
+                .find("Ranks:                            4 of 5 analysed, 1 of them in part: rank 1 (step 10 lost with the damage), missing rank 4\n"),
             std::string::npos);
 }
 

@@ -93,7 +93,7 @@ TEST(WriteResults, RootAndMetricAttributes) {
       root,
       IsSupersetOf({NamedAttribute("completeness", "complete"), NamedAttribute("exit_status", std::int64_t{0}),
                     NamedAttribute("ranks_expected", std::int64_t{5}), NamedAttribute("ranks_covered", std::int64_t{4}),
-                    NamedAttribute("ranks_whole", std::int64_t{4}), NamedAttribute("coverage", "4 of 5 ranks analysed, missing 4"),
+                    NamedAttribute("ranks_whole", std::int64_t{4}), NamedAttribute("coverage", "4 of 5 ranks analysed, missing rank 4"),
                     NamedAttribute("schema_version", std::int64_t{1}), NamedAttribute("mesh", "dp_shard=2 tp=2")}));
   EXPECT_THAT(file.attributes("/metrics/sample_time"),
               IsSupersetOf({NamedAttribute("status", "ok"), NamedAttribute("mean_ns", 12.5),
