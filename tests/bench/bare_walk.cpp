@@ -3,17 +3,13 @@
 // start of a line or between objects, walked by simdjson on-demand: ph cat name ts dur of every event, nothing of its
 // args. Prints bytes, events and CPU seconds (user + system).
 //
-//   bare_walk FILE              all of it
-//   bare_walk FILE NUMBER COUNT   one of COUNT equal parts of its bytes; the event that lies over its end is left out
+//   bare_walk FILE
 #include <fcntl.h>
 #include <simdjson.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -24,7 +20,6 @@ namespace {
 
 constexpr std::size_t window_bytes = std::size_t{4} << 20;
 constexpr std::size_t room_bytes = std::size_t{1} << 20;  // for the incomplete event of the window before
-constexpr std::size_t first_look_bytes = std::size_t{1} << 16;  // an event is shorter
 
 struct Walk {
   simdjson::ondemand::parser parser;
@@ -68,24 +63,10 @@ std::size_t last_event_end(std::string_view text) {
   return 0;
 }
 
-/// Where the first whole event starts; npos without one.
-std::size_t first_event(std::string_view text, bool at_file_start) {
-  const std::size_t key = at_file_start ? text.find("\"traceEvents\"") : 0;
-  if (key == std::string_view::npos) return key;
-  if (at_file_start) return text.find('[', key) + 1;
-  const std::size_t end = last_event_end(text.substr(0, first_look_bytes));
-  return end == 0 ? std::string_view::npos : text.find('{', end);
-}
-
-int walk_file(const char* path, long long number, long long count) {
+int walk_file(const char* path) {
   const int file = open(path, O_RDONLY);
   if (file < 0) return std::perror(path), 1;
-  struct stat of_file {};
-  if (fstat(file, &of_file) != 0) return std::perror(path), 1;
-  const long long first = of_file.st_size / count * number;
-  long long left = number + 1 == count ? of_file.st_size - first : of_file.st_size / count;
-  lseek(file, first, SEEK_SET);
-  posix_fadvise(file, first, left, POSIX_FADV_SEQUENTIAL);
+  posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
   std::vector<char> memory(1 + room_bytes + window_bytes + simdjson::SIMDJSON_PADDING);
   char* const front = memory.data() + 1;
   const std::size_t capacity = memory.size();
@@ -93,19 +74,19 @@ int walk_file(const char* path, long long number, long long count) {
   std::size_t have = 0, total = 0;
   bool in_events = false;
   while (true) {
-    const ssize_t got = read(file, front + have, std::min<std::size_t>(window_bytes, static_cast<std::size_t>(left)));
+    const ssize_t got = read(file, front + have, window_bytes);
     if (got < 0) return std::perror(path), 1;
     have += static_cast<std::size_t>(got);
     total += static_cast<std::size_t>(got);
-    left -= got;
     std::size_t begin = 0;
     if (!in_events) {
-      begin = first_event({front, have}, first == 0);
-      if (begin == std::string_view::npos) return std::fprintf(stderr, "%s: no traceEvents\n", path), 1;
+      const std::size_t key = std::string_view(front, have).find("\"traceEvents\"");
+      if (key == std::string_view::npos) return std::fprintf(stderr, "%s: no traceEvents\n", path), 1;
+      begin = std::string_view(front, have).find('[', key) + 1;
       in_events = true;
     }
     std::size_t end = begin + last_event_end({front + begin, have - begin});
-    if (got == 0 && number + 1 == count) {
+    if (got == 0) {
       const std::size_t last = std::string_view(front, have).rfind(']');
       end = last == std::string_view::npos ? begin : last;
     }
@@ -134,6 +115,6 @@ int walk_file(const char* path, long long number, long long count) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 2 && count != 4) return std::fprintf(stderr, "usage: bare_walk FILE [NUMBER COUNT]\n"), 2;
-  return count == 2 ? walk_file(arguments[1], 0, 1) : walk_file(arguments[1], std::atoll(arguments[2]), std::atoll(arguments[3]));
+  if (count != 2) return std::fprintf(stderr, "usage: bare_walk FILE\n"), 2;
+  return walk_file(arguments[1]);
 }

@@ -109,21 +109,17 @@ class Bench:
         os.remove(path)
 
     def one_file(self):
-        """One plain file by 1 and by 2 workers, beside one and two bare walks over all of it. Of the two one begins in the
-        middle: side by side they would go along the same bytes and find in the cache what the other has just read."""
+        """One plain file by 1 and by 2 workers, beside one and two bare walks over all of it."""
         path = self.file()
         job = self.analyze(path, "--timings", *metrics(MAIN_JOB))
-        halves = [f"{self.tools.bare_walk} {path} {half} 2" for half in (0, 1)]
-        walk, from_middle = " && ".join(halves), " && ".join(reversed(halves))
-        at_once = lambda one, other: ["sh", "-c", f"( {one} ) & {other}; wait"]
-        done = interleaved({"walk 1": ["sh", "-c", walk], "walk 2": at_once(walk, from_middle), "in step": at_once(walk, walk),
+        walk = f"{self.tools.bare_walk} {path}"
+        done = interleaved({"walk 1": [self.tools.bare_walk, path], "walk 2": ["sh", "-c", f"{walk} & {walk}; wait"],
                             "1": job, "2": self.tools.mpirun(2, *job)}, self.runs)
-        walks, in_step = ([2 * gain for gain in ratios(wall(done["walk 1"]), wall(done[two]))] for two in ("walk 2", "in step"))
+        walks = [2 * gain for gain in ratios(wall(done["walk 1"]), wall(done["walk 2"]))]
         stages = {workers: [sum(Stages(run).wall_s.values()) for run in done[workers]] for workers in ("1", "2")}
         own = ratios(stages["1"], stages["2"])
         self.row("one file, gain of 2 workers / gain of 2 bare walks, wall of the stages", "≥ 0.95", spread(ratios(own, walks)),
                  f"workers {spread(own)}, walks {spread(walks)}; {spread(stages['1'])} and {spread(stages['2'])} s")
-        self.row("the same beside two walks in step", "", spread(ratios(own, in_step)), f"walks {spread(in_step)}")
         self.row("the same with the start of mpirun and MPI_Init", "",
                  spread(ratios(ratios(wall(done["1"]), wall(done["2"])), walks)))
 
