@@ -39,7 +39,7 @@ class Comm {
   /// Point to point, blocking, any size.
   void send(int to, const Bytes& bytes) const;
   Bytes receive(int from) const;
-  /// Leaves its processor to others until something comes; late by a 64th of the wait, 0.1 to 3 ms.
+  /// Leaves its processor to others until something comes; late by a 32nd of the wait, 0.1 to 3 ms.
   Bytes receive_asleep(int from) const;
 
   std::int64_t sum(std::int64_t value) const;

@@ -265,7 +265,7 @@ Bytes Comm::receive(int from) const {
 Bytes Comm::receive_asleep(int from) const {
   // Looking takes the processor for some 20 us. Seldom in a long wait: who has borrowed it needs it more than we.
   constexpr std::chrono::microseconds shortest{100}, longest{3000};
-  constexpr int share = 64;  // of what was waited
+  constexpr int share = 32;  // of what was waited
   const auto began = std::chrono::steady_clock::now();
   for (int waiting = from == state_->worker ? 1 : 0; waiting == 0;) {
     check(MPI_Iprobe(from, size_tag, state_->all, &waiting, MPI_STATUS_IGNORE), "MPI_Iprobe");
