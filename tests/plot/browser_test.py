@@ -15,7 +15,14 @@ from planted_output import need_matplotlib
 need_matplotlib()
 from hostile_report import HostileReport  # noqa: E402
 
-BROWSER = next((found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None)
+
+
+def runs(program):
+    """Ubuntu's package is a script that asks for a snap."""
+    return program and subprocess.run([program, "--version"], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+BROWSER = next(filter(runs, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # Runs in the page after it has loaded; what it found is left in an attribute that the dumped page shows.
 PROBE = """
 "use strict";
