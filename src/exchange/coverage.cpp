@@ -55,6 +55,11 @@ Untold untold_ranks(const Ranks& ranks) {
   return out;
 }
 
+/// Ranks with a trace but these, which have one.
+std::int64_t count_without(const Ranks& ranks, const std::set<std::int32_t>& these) {
+  return ranks.covered() - static_cast<std::int64_t>(these.size());
+}
+
 std::string what_is_lost(const PartlyRead& part, bool one_iteration) {
   if (part.lost_steps.empty() && !part.every_step) return "damaged, but no step lost";
   std::string text = part.every_step ? "every step" : step_list(part.lost_steps);
@@ -129,23 +134,22 @@ std::vector<PartlyRead> partly_read(const Ranks& ranks) {
   return parts;
 }
 
-std::int64_t analysed_ranks_count(const Ranks& ranks) {
-  return ranks.covered() - static_cast<std::int64_t>(untold_ranks(ranks).all().size());
-}
+std::int64_t analysed_ranks_count(const Ranks& ranks) { return count_without(ranks, untold_ranks(ranks).all()); }
 
 std::int64_t whole_ranks_count(const Ranks& ranks) {
   std::set<std::int32_t> not_whole = untold_ranks(ranks).all();
   for (const RankEntry& entry : ranks.entries)
     if (entry.facts.damaged()) not_whole.insert(entry.rank.value);
-  return ranks.covered() - static_cast<std::int64_t>(not_whole.size());
+  return count_without(ranks, not_whole);
 }
 
 std::string parts_text(const Ranks& ranks) { return parts_of(ranks, {}).first; }
 
 std::string coverage_text(const Ranks& ranks, std::string_view analysed) {
   const Untold untold = untold_ranks(ranks);
-  std::string text = std::to_string(analysed_ranks_count(ranks)) + " of " + std::to_string(ranks.expected) + " " + std::string(analysed);
-  if (const auto [parts, count] = parts_of(ranks, untold.all()); count > 0)
+  const std::set<std::int32_t> all_untold = untold.all();
+  std::string text = std::to_string(count_without(ranks, all_untold)) + " of " + std::to_string(ranks.expected) + " " + std::string(analysed);
+  if (const auto [parts, count] = parts_of(ranks, all_untold); count > 0)
     text += ", " + std::to_string(count) + " of them in part: " + parts;
   if (!untold.no_gpu.empty()) text += ", no GPU events on " + ranks_text(untold.no_gpu);
   if (!untold.damaged.empty())

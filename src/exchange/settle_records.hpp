@@ -1,6 +1,6 @@
 // Records of one trace, once its rank and the groups of the run are known. In: records as make_records() left them, in
-// the order of the events. Out: the same with group, peer, step, rank and ordinal as the
-// whole run has them.
+// the order of the events. Out: the same with group, peer, step, rank and ordinal as the whole run
+// has them, and its worker and number there.
 #pragma once
 #include <span>
 

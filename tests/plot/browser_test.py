@@ -16,7 +16,6 @@ need_matplotlib()
 from hostile_report import HostileReport  # noqa: E402
 
 
-
 def runs(program):
     """Ubuntu's package is a script that asks for a snap."""
     return program and subprocess.run([program, "--version"], capture_output=True, timeout=60, check=False).returncode == 0
