@@ -9,11 +9,11 @@
 #include <set>
 #include <span>
 
+#include "comm/lending.hpp"
 #include "core/bytes.hpp"
 #include "exchange/graph_order.hpp"
 #include "exchange/measured_graph.hpp"
 #include "exchange/settle_records.hpp"
-#include "lending.hpp"
 #include "parse/execution_trace.hpp"
 #include "parse/memory_snapshot.hpp"
 #include "parse/nsys_survey.hpp"

@@ -32,11 +32,11 @@ bool SharedFile::any(bool mine) {
   if (!std::exchange(to_agree_, false)) return mine;
   const auto word = [](bool yes) { return Bytes(1, std::byte{yes}); };
   if (part_.number > 0) {
-    comm_.send(file_.owner, word(mine));
+    comm_.send_to_asleep(file_.owner, word(mine));
     return comm_.receive_asleep(file_.owner) == word(true);
   }
   for (int number = 1; number < part_.count; ++number) mine |= comm_.receive_asleep(reader(number)) == word(true);
-  for (int number = 1; number < part_.count; ++number) comm_.send(reader(number), word(mine));
+  for (int number = 1; number < part_.count; ++number) comm_.send_to_asleep(reader(number), word(mine));
   return mine;
 }
 

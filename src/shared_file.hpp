@@ -3,7 +3,7 @@
 // send them. Of an SQLite export they agree on whether it is damaged.
 #pragma once
 #include "comm/comm.hpp"
-#include "lending.hpp"
+#include "comm/lending.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {

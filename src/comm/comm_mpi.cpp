@@ -9,9 +9,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <string>
-#include <thread>
 
+#include "comm/bell.hpp"
 #include "comm/comm.hpp"
 #include "comm/message_limit.hpp"
 #include "comm/one_node.hpp"
@@ -68,6 +69,9 @@ struct Comm::State {
   MPI_Comm reports = MPI_COMM_NULL;  // of its own, so that progress never meets data
   int worker = 0, workers = 1;
   std::vector<int> on_node{0};  // workers, in order
+  std::map<int, Bell::Name> bells;  // of the other workers of the node
+  Bell bell;
+  mutable bool hears_rings = false;
   std::deque<Bytes> to_myself;
   mutable std::int64_t sent_bytes = 0;
 
@@ -96,6 +100,28 @@ struct Comm::State {
     latest[static_cast<std::size_t>(status.MPI_SOURCE)] = totals;
     ++taken;
   }
+  /// Who is on the node, by whom. Each rings another: who hears that will wait for rings.
+  void meet_neighbours() {
+    struct Neighbour {
+      int worker;
+      Bell::Name bell;
+    };
+    MPI_Comm node = MPI_COMM_NULL;
+    check(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+    int size = 0;
+    check(MPI_Comm_size(node, &size), "MPI_Comm_size");
+    std::vector<Neighbour> here(static_cast<std::size_t>(size));
+    const Neighbour own{worker, bell.name()};
+    check(MPI_Allgather(&own, sizeof own, MPI_BYTE, here.data(), sizeof own, MPI_BYTE, node), "MPI_Allgather");
+    check(MPI_Comm_free(&node), "MPI_Comm_free");
+    on_node.clear();
+    for (const Neighbour& one : here) {
+      on_node.push_back(one.worker);
+      if (one.worker != worker) bells[one.worker] = one.bell;
+    }
+    const auto next = bells.upper_bound(worker);
+    if (!bells.empty()) bell.ring((next == bells.end() ? bells.begin() : next)->second);
+  }
   void finish_reports() {
     std::int64_t all_sent = 0;
     check(MPI_Reduce(&sent, &all_sent, 1, MPI_INT64_T, MPI_SUM, 0, all), "MPI_Reduce");
@@ -120,13 +146,7 @@ Comm::Comm(int& argc, char**& argv, MpiStart start) : state_(std::make_unique<St
   check(MPI_Comm_rank(state_->all, &state_->worker), "MPI_Comm_rank");
   check(MPI_Comm_size(state_->all, &state_->workers), "MPI_Comm_size");
   state_->latest.resize(static_cast<std::size_t>(state_->workers));
-  MPI_Comm node = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(state_->all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
-  int on_node = 0;
-  check(MPI_Comm_size(node, &on_node), "MPI_Comm_size");
-  state_->on_node.resize(static_cast<std::size_t>(on_node));
-  check(MPI_Allgather(&state_->worker, 1, MPI_INT, state_->on_node.data(), 1, MPI_INT, node), "MPI_Allgather");
-  check(MPI_Comm_free(&node), "MPI_Comm_free");
+  state_->meet_neighbours();
 }
 
 Comm::~Comm() {
@@ -262,16 +282,25 @@ Bytes Comm::receive(int from) const {
   return bytes;
 }
 
+void Comm::send_to_asleep(int to, const Bytes& bytes) const {
+  send(to, bytes);
+  if (const auto bell = state_->bells.find(to); bell != state_->bells.end()) state_->bell.ring(bell->second);
+}
+
 Bytes Comm::receive_asleep(int from) const {
-  // Looking takes the processor for some 20 us. Seldom in a long wait: who has borrowed it needs it more than we.
-  constexpr std::chrono::microseconds shortest{100}, longest{3000};
-  constexpr int share = 32;  // of what was waited
-  const auto began = std::chrono::steady_clock::now();
+  // Looking takes the processor for some 20 us: seldom in a long wait, as who has borrowed it needs it more than we.
+  constexpr std::chrono::microseconds shortest{100};
+  auto began = std::chrono::steady_clock::now();
   for (int waiting = from == state_->worker ? 1 : 0; waiting == 0;) {
     check(MPI_Iprobe(from, size_tag, state_->all, &waiting, MPI_STATUS_IGNORE), "MPI_Iprobe");
     if (waiting != 0) break;
-    const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - began);
-    std::this_thread::sleep_for(std::clamp(waited / share, shortest, longest));
+    const auto now = std::chrono::steady_clock::now();
+    const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(now - began);
+    const bool hears = state_->hears_rings;
+    const std::chrono::microseconds longest{hears ? 20000 : 3000};
+    if (!state_->bell.wait(std::clamp(waited / (hears ? 2 : 32), shortest, longest))) continue;
+    state_->hears_rings = true;
+    began = std::chrono::steady_clock::now();
   }
   return receive(from);
 }

@@ -46,6 +46,7 @@ Bytes Comm::receive(int) const {
 }
 
 Bytes Comm::receive_asleep(int from) const { return receive(from); }
+void Comm::send_to_asleep(int to, const Bytes& bytes) const { send(to, bytes); }
 
 std::int64_t Comm::sum(std::int64_t value) const { return value; }
 std::vector<std::int64_t> Comm::sum(std::vector<std::int64_t> values) const { return values; }

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string_view>
 
+#include "comm/bell.hpp"
 #include "comm/message_limit.hpp"
 #include "comm/one_node.hpp"
 #include "core/problems.hpp"
@@ -62,6 +64,37 @@ TEST(Comm, WhoSleepsReceivesWhatOthersDo) {
   world().send((world().worker() + 1) % workers, pattern(50, world().worker()));
   EXPECT_EQ(world().receive_asleep(from), pattern(50, from));
   for (int worker = 0; worker < workers; ++worker) EXPECT_TRUE(world().on_my_node(worker));
+}
+
+TEST(Comm, WhoSleepsIsWoken) {
+  const int workers = world().num_workers(), from = (world().worker() + workers - 1) % workers;
+  for (int round = 0; round < 3; ++round) {
+    world().send_to_asleep((world().worker() + 1) % workers, pattern(50 + static_cast<std::size_t>(round), world().worker()));
+    EXPECT_EQ(world().receive_asleep(from), pattern(50 + static_cast<std::size_t>(round), from));
+  }
+}
+
+TEST(Bell, IsHeardOnceByWhoWaitsOrWillWait) {
+  using namespace std::chrono_literals;
+  const Bell rings, waits;
+  EXPECT_FALSE(waits.wait(100us));
+  rings.ring(waits.name());
+  rings.ring(waits.name());
+  // Where the system has no bells, nobody hears any.
+  EXPECT_EQ(waits.wait(10s), waits.name() != Bell::Name{});
+  EXPECT_FALSE(waits.wait(100us));
+}
+
+TEST(Bell, RungForNobodyIsNoError) {
+  const Bell bell;
+  Bell::Name gone;
+  {
+    const Bell other;
+    gone = other.name();
+  }
+  bell.ring(gone);
+  bell.ring({});
+  EXPECT_FALSE(bell.wait(std::chrono::microseconds(100)));
 }
 
 TEST(Comm, WhatOneNodeNeedsNotWasSetBeforeTheStart) {

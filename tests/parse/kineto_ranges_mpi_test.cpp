@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "analyze.hpp"
-#include "lending.hpp"
+#include "comm/lending.hpp"
 #include "parse/config_files.hpp"
 #include "shared_file.hpp"
 #include "support/mpi_world.hpp"

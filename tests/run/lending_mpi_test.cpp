@@ -1,4 +1,4 @@
-#include "lending.hpp"
+#include "comm/lending.hpp"
 
 #include <gtest/gtest.h>
 

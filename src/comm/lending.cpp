@@ -1,4 +1,4 @@
-#include "lending.hpp"
+#include "comm/lending.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -55,7 +55,7 @@ Lending::Lending(int owner, const std::vector<int>& lenders, const Comm& comm) :
   for (const int lender : lenders) {
     sets.push_back(comm.receive(lender));
     if (!can_run_on(sets.back())) {
-      comm.send(lender, not_usable());
+      comm.send_to_asleep(lender, not_usable());
       sets.pop_back();
     } else if (const std::size_t count = processors_count(sets); count == 0 || count >= sets.size()) {
       lenders_.push_back(lender);
@@ -70,7 +70,7 @@ Lending::Lending(int owner, const std::vector<int>& lenders, const Comm& comm) :
 
 Lending::~Lending() {
   try {
-    for (const int lender : lenders_) comm_.send(lender, done());
+    for (const int lender : lenders_) comm_.send_to_asleep(lender, done());
   } catch (const FatalError&) {
     // The connection is gone, and with it who sleeps.
   }
