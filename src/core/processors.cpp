@@ -1,13 +1,16 @@
 #include "core/processors.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <condition_variable>
 #include <deque>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -49,34 +52,120 @@ bool can_run_on([[maybe_unused]] const Processors& processors) {
 #endif
 }
 
-// A thread that moved itself there would first have to wait for the processor of who made it.
-PlacedThread::PlacedThread([[maybe_unused]] const Processors& processors, std::function<void()> body)
-    : body_(std::move(body)) {
-  const auto run = [](void* thread) -> void* {
-    static_cast<PlacedThread*>(thread)->body_();
-    return nullptr;
-  };
-  int failed = EINVAL;
+/// A thread of the system, which runs one body after the other.
+class PlacedThread::Kept {
+ public:
+  explicit Kept(const Processors& processors) : processors_(processors) {
+    const auto run = [](void* kept) -> void* {
+      static_cast<Kept*>(kept)->run_bodies();
+      return nullptr;
+    };
+    int failed = EINVAL;
 #ifdef __linux__
-  pthread_attr_t placed;
-  pthread_attr_init(&placed);
-  if (!processors.empty() &&
-      pthread_attr_setaffinity_np(&placed, processors.size(), reinterpret_cast<const cpu_set_t*>(processors.data())) == 0)
-    failed = pthread_create(&thread_, &placed, run, this);
-  pthread_attr_destroy(&placed);
+    // A thread that moved itself there would first have to wait for the processor of who made it.
+    pthread_attr_t placed;
+    pthread_attr_init(&placed);
+    if (!processors.empty() &&
+        pthread_attr_setaffinity_np(&placed, processors.size(), reinterpret_cast<const cpu_set_t*>(processors.data())) == 0)
+      failed = pthread_create(&thread_, &placed, run, this);
+    pthread_attr_destroy(&placed);
 #endif
-  if (failed != 0) failed = pthread_create(&thread_, nullptr, run, this);
-  if (failed == 0) {
-    runs_ = true;
-    return;
+    if (failed != 0) failed = pthread_create(&thread_, nullptr, run, this);
+    if (failed != 0)
+      throw FatalError(ExitCode::runtime_failure, "a thread cannot be started (" + std::generic_category().message(failed) +
+                                                      "). Allow more memory or more processes (ulimit -v, ulimit -u).");
   }
-  throw FatalError(ExitCode::runtime_failure, "a thread cannot be started (" + std::generic_category().message(failed) +
-                                                  "). Allow more memory or more processes (ulimit -v, ulimit -u).");
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+  ~Kept() {
+    start({});
+    pthread_join(thread_, nullptr);
+  }
+
+  const Processors& processors() const { return processors_; }
+  /// Nothing to run: the thread ends.
+  void start(std::function<void()> body) {
+    const std::lock_guard lock(mutex_);
+    body_ = std::move(body);
+    runs_ = true;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !runs_; });
+  }
+
+ private:
+  void run_bodies() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return runs_; });
+      const std::function<void()> body = std::exchange(body_, {});
+      if (!body) return;
+      lock.unlock();
+      body();
+      lock.lock();
+      runs_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  const Processors processors_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> body_;
+  bool runs_ = false;
+  pthread_t thread_{};
+};
+
+/// Those of this process that run nothing.
+class PlacedThread::Asleep {
+ public:
+  /// Null: none has these processors.
+  std::unique_ptr<Kept> take(const Processors& processors) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& one) { return one->processors() == processors; });
+    if (found == kept_.end()) return nullptr;
+    std::unique_ptr<Kept> kept = std::move(*found);
+    kept_.erase(found);
+    return kept;
+  }
+  std::unique_ptr<Kept> make(const Processors& processors) {
+    {
+      const std::lock_guard lock(mutex_);
+      kept_.reserve(++made_count_);  // then add() needs no memory
+    }
+    return std::make_unique<Kept>(processors);
+  }
+  void add(std::unique_ptr<Kept> kept) {
+    const std::lock_guard lock(mutex_);
+    kept_.push_back(std::move(kept));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Kept>> kept_;
+  std::size_t made_count_ = 0;
+};
+
+PlacedThread::Asleep& PlacedThread::asleep() {
+  static Asleep all;
+  return all;
 }
 
+PlacedThread::PlacedThread(const Processors& processors, std::function<void()> body) {
+  const Processors where = processors.empty() ? own_processors() : processors;
+  kept_ = asleep().take(where);
+  if (!kept_) kept_ = asleep().make(where);
+  kept_->start(std::move(body));
+}
+
+PlacedThread::~PlacedThread() { join(); }
+
 void PlacedThread::join() {
-  if (runs_) pthread_join(thread_, nullptr);
-  runs_ = false;
+  if (!kept_) return;
+  kept_->wait();
+  asleep().add(std::move(kept_));
 }
 
 void side_by_side(std::span<const Processors> lent, const std::vector<std::function<void()>>& tasks) {

@@ -1,9 +1,8 @@
 // The processors a thread may run on, and work done on several of them at once.
 #pragma once
-#include <pthread.h>
-
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,19 +21,23 @@ std::size_t processors_count(std::span<const Processors> sets);
 bool can_run_on(const Processors& processors);
 
 /// A thread that runs there from its first instruction; where it may not, or there is no such set, it runs where the
-/// calling thread may. FatalError: the system starts none.
+/// calling thread may. The system's threads are kept, asleep, for the next of the same processors: starting one takes as
+/// long as small work. FatalError: the system starts none.
 class PlacedThread {
  public:
+  /// body throws nothing.
   PlacedThread(const Processors& processors, std::function<void()> body);
   PlacedThread(const PlacedThread&) = delete;
   PlacedThread& operator=(const PlacedThread&) = delete;
-  ~PlacedThread() { join(); }
+  ~PlacedThread();
+  /// Returns when body has ended.
   void join();
 
  private:
-  std::function<void()> body_;  // throws nothing
-  pthread_t thread_{};
-  bool runs_ = false;
+  class Kept;
+  class Asleep;
+  static Asleep& asleep();
+  std::unique_ptr<Kept> kept_;  // null: has ended
 };
 
 /// Runs all tasks, on the calling thread and one more for each of the lent sets of processors, each task on the next

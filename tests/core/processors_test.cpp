@@ -1,6 +1,8 @@
 #include "core/processors.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 #ifdef __linux__
 #include <sys/resource.h>
 #endif
@@ -79,6 +81,26 @@ TEST(Processors, AThreadRunsWhereItIsPlaced) {
   Processors seen;
   PlacedThread(one, [&] { seen = own_processors(); }).join();
   EXPECT_EQ(seen, one);
+}
+
+TEST(Processors, AThreadIsKeptForTheNextOneThere) {
+  const Processors own = own_processors();
+  pthread_t first{}, again{}, beside{};
+  PlacedThread(own, [&] { first = pthread_self(); }).join();
+  PlacedThread once_more(own, [&] { again = pthread_self(); });
+  once_more.join();
+  once_more.join();
+  EXPECT_TRUE(pthread_equal(first, again));
+  std::atomic<bool> go = false;
+  PlacedThread busy(own, [&] {
+    again = pthread_self();
+    while (!go) sched_yield();
+  });
+  PlacedThread(own, [&] { beside = pthread_self(); }).join();
+  go = true;
+  busy.join();
+  EXPECT_TRUE(pthread_equal(first, again));
+  EXPECT_FALSE(pthread_equal(first, beside));
 }
 
 TEST(Processors, WhereItMayNotRunAThreadRunsWhereItsMakerDoes) {
