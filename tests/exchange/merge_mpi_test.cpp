@@ -112,5 +112,12 @@ TEST(Merge, ReportsAreSharedByTheirRows) {
                                                             : of_more);
 }
 
+TEST(Merge, WhatIsAllTheFirstWorkersStaysThere) {
+  std::vector<std::unique_ptr<Metric>> metrics;
+  for (const std::size_t count : {3, 10, 0, 7})
+    static_cast<Numbers&>(*metrics.emplace_back(std::make_unique<Numbers>())).numbers.resize(world().is_first() ? count : 0);
+  EXPECT_EQ(share_reports(metrics, world()), std::vector<int>(4, 0));
+}
+
 }  // namespace
 }  // namespace ccl
