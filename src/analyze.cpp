@@ -6,7 +6,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 
 #include "comm/lending.hpp"
@@ -223,13 +222,6 @@ std::vector<std::int32_t> rows_of_traces(const LocalResults& local, const Ranks&
   return rows;
 }
 
-/// Ascending.
-std::vector<int> workers_with_ranks(const Ranks& ranks) {
-  std::set<int> workers;
-  for (const RankEntry& entry : ranks.entries) workers.insert(entry.facts.worker);
-  return {workers.begin(), workers.end()};
-}
-
 }  // namespace
 
 std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm) {
@@ -291,7 +283,7 @@ Matched unmatched(const Ranks& ranks) {
 }
 
 void close(const LocalResults& local, const Matched& matched, ClosingContext context, const Comm& comm, Metrics& metrics) {
-  const Lending lending = lend_to_busy(workers_with_ranks(context.ranks), comm);
+  const Lending lending = lend_to_busy(context.ranks.workers(), comm);
   context.lent = lending.processors();
   for (const auto& metric : metrics) metric->matched(matched.mine, context);
   const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, context.ranks, comm);

@@ -132,6 +132,12 @@ std::vector<std::int32_t> Ranks::hosts_by_row() const {
   return by_row;
 }
 
+std::vector<int> Ranks::workers() const {
+  std::set<int> workers;
+  for (const RankEntry& entry : entries) workers.insert(entry.facts.worker);
+  return {workers.begin(), workers.end()};
+}
+
 std::int64_t Ranks::covered() const {
   std::vector<RankId> present;
   present.reserve(entries.size());

@@ -96,6 +96,8 @@ struct Ranks {
   std::int32_t find(std::int32_t iteration, std::int32_t replica, RankId rank) const;
   /// Host by row of the entries. For what asks once a record: entries are large.
   std::vector<std::int32_t> hosts_by_row() const;
+  /// Who has ranks, ascending.
+  std::vector<int> workers() const;
   /// Distinct rank numbers present.
   std::int64_t covered() const;
   /// intra, inter or unknown for a set of ranks of one (iteration, replica). A rank without a trace has the host that

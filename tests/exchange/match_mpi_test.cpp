@@ -68,6 +68,41 @@ TEST(MatchOverWorkers, WhereOneWorkerHasAllRanksNothingTravels) {
   EXPECT_EQ(collect(matched.mine).instances.size(), planted.assemble_alone().instances.size());
 }
 
+/// A rank that talks to itself and to others that are not there, in steps whose numbers jump and outside of them.
+PlantedWorld rank_alone() {
+  PlantedWorld planted({0}, {3, 4, 5, 9, 20, 21, 22, 23});
+  const GroupId all = planted.add_group("all ranks", ranks_up_to(4)), early = planted.add_group("early", {0, 2});
+  planted.groups.groups[1].sequence_everywhere = true;
+  std::int64_t sequence = 0;
+  for (const std::int64_t step : {outside_step, std::int64_t{3}, std::int64_t{4}, std::int64_t{5}, std::int64_t{9}, std::int64_t{20},
+                                  std::int64_t{21}, std::int64_t{22}, std::int64_t{23}})
+    for (std::int64_t k = 0; k < 6; ++k) {
+      const std::int64_t t = (step * 50 + k) * ms;
+      for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::send, CollectiveOp::recv, CollectiveOp::unknown})
+        planted.add(all, 0, t, t + 1000 * (k + 1), op).step = step;
+      planted.records.back().launched = planted.records.back().has_arguments = k != 2;
+      for (CollectiveRecord* r : {&planted.records.end()[-3], &planted.records.end()[-2]}) r->peer = 0;
+      CollectiveRecord& numbered = planted.add(early, 0, t + 10, t + 90, CollectiveOp::all_gather, k == 3 ? 64 : 128);
+      numbered.step = step;
+      numbered.sequence = sequence++ / 2;
+    }
+  return planted;
+}
+
+TEST(MatchOverWorkers, OfARankAloneTheStepsAreSharedAndTheSameIsSaid) {
+  PlantedWorld planted = rank_alone();
+  planted.deal_ranks(1);
+  std::vector<CollectiveRecord> records = world().worker() == 0 ? planted.shares(1)[0] : std::vector<CollectiveRecord>();
+  Problems shared, alone;
+  const Matched matched = match(records, planted.ranks, planted.groups, world(), shared);
+  const MatchedCollectives expected = planted.assemble_alone(alone);
+  ASSERT_FALSE(expected.instances.empty());
+  if (world().worker() != 0) return;
+  EXPECT_EQ(test::numbers_of(matched.mine), test::numbers_of(expected));
+  ASSERT_FALSE(alone.rows().empty());
+  EXPECT_EQ(shared.pack(), alone.pack());
+}
+
 TEST(MatchOverWorkers, InstancesClockAndVerdictsAreThoseOfOneWorker) {
   PlantedWorld planted = three_hosts();
   planted.deal_ranks(world().num_workers());
