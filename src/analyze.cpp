@@ -295,7 +295,9 @@ void close(const LocalResults& local, const Matched& matched, ClosingContext con
     const std::span verdicts(matched.verdicts);
     const ClosingRank rank{row, context.ranks.entries[static_cast<std::size_t>(row)], local.segments[trace],
                            records.subspan(first, count), verdicts.empty() ? verdicts : verdicts.subspan(first, count)};
-    for (const auto& metric : metrics) metric->closing(rank, context);
+    std::vector<std::function<void()>> tasks;
+    for (const auto& metric : metrics) tasks.emplace_back([&rank, &context, of = metric.get()] { of->closing(rank, context); });
+    side_by_side(context.lent, tasks);
   }
 }
 

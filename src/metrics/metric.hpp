@@ -107,7 +107,7 @@ struct ClosingContext {
   const Ranks& ranks;
   const Groups& groups;
   const ClockModel& clock;
-  StringTable& strings;
+  const StringTable& strings;  // closing() runs beside that of other metrics: it adds none
   std::span<const Processors> lent = {};  // free ones: closing() may share its work with them
 };
 
