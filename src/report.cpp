@@ -50,7 +50,7 @@ std::string named_lines(const Problems& problems, Code code, const std::string& 
 /// Every worker went through the same stages: sums over them, the slowest, and how uneven their CPU time is.
 std::string timings_text(const Timings& timings, const std::vector<TraceFile>& files, const Comm& comm) {
   std::string text = "stage      wall s  cpu s mean    max  max/mean      read MB        items   sent bytes  peak MB\n";
-  for (const StageTime& stage : timings.stages) {
+  const auto line = [&](const StageTime& stage, std::int64_t items_count) {
     const auto largest = [&](double seconds) {
       return static_cast<double>(comm.max(std::llround(seconds * 1e6))) / 1e6;
     };
@@ -58,9 +58,19 @@ std::string timings_text(const Timings& timings, const std::vector<TraceFile>& f
     const double mean_s = static_cast<double>(comm.sum(std::llround(stage.cpu_s * 1e6))) / 1e6 / comm.num_workers();
     text += fmt::format("{:<9}{:>8.3f} {:>11.3f} {:>6.3f} {:>9.2f} {:>12.1f} {:>12} {:>12} {:>8}\n", stage.stage, wall_s,
                         mean_s, cpu_s, mean_s > 0 ? cpu_s / mean_s : 1.0,
-                        static_cast<double>(comm.sum(stage.read_bytes)) * 1e-6, comm.sum(stage.items_count),
+                        static_cast<double>(comm.sum(stage.read_bytes)) * 1e-6, items_count < 0 ? "-" : std::to_string(items_count),
                         comm.sum(stage.sent_bytes), comm.max(stage.peak_memory_bytes) / 1'000'000);
+  };
+  // A worker that waits in one stage for who is still in the one before is counted in both: they do not add up.
+  StageTime all{.stage = "all", .peak_memory_bytes = timings.peak_memory_bytes};
+  for (const StageTime& stage : timings.stages) {
+    line(stage, comm.sum(stage.items_count));
+    all.wall_s += stage.wall_s;
+    all.cpu_s += stage.cpu_s;
+    all.read_bytes += stage.read_bytes;
+    all.sent_bytes += stage.sent_bytes;
   }
+  line(all, -1);
   for (const TraceFile& file : files)
     if (file.readers.size() > 1)
       text += fmt::format("{} was shared by {} workers{}\n", file.shown, file.readers.size(),

@@ -51,6 +51,16 @@ def interleaved(commands, runs, warm_up=True):
     return done
 
 
+def read_back(path):
+    """A file that was just written lies in the page cache in the pieces of its writer; traces come from a disk."""
+    with open(path, "rb", buffering=0) as file:
+        os.fsync(file.fileno())
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        while file.read(1 << 22):
+            pass
+
+
 def spread(values, digits=2):
     values = sorted(values)
     return f"{statistics.median(values):.{digits}f} ({values[0]:.{digits}f}–{values[-1]:.{digits}f})"
@@ -70,7 +80,8 @@ def wall(runs):
 
 
 class Stages:
-    """What --timings says: by stage wall and CPU s of the slowest worker, CPU s of all, items and bytes sent; peak MB of a worker."""
+    """What --timings says: by stage wall and CPU s of the slowest worker, CPU s of all, items and bytes sent; wall s of all
+    stages; peak MB of a worker."""
 
     def __init__(self, run):
         workers = int(re.search(r"(\d+) workers?\b", run.err).group(1))
@@ -80,6 +91,9 @@ class Stages:
             if len(cells) != 9 or not re.fullmatch(r"[\d.]+", cells[1]):
                 continue
             stage = cells[0]
+            if stage == "all":
+                self.all_wall_s = float(cells[1])
+                continue
             self.wall_s[stage], self.cpu_s[stage] = float(cells[1]), float(cells[3])
             self.cpu_of_all_s[stage] = float(cells[2]) * workers
             self.items[stage], self.sent[stage] = int(cells[6]), int(cells[7])

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 import nsys_export
-from measure import Run, Stages, Tools, cpu, interleaved, machine, ratios, ready, spread, table, wall
+from measure import Run, Stages, Tools, cpu, interleaved, machine, ratios, read_back, ready, spread, table, wall
 
 MAIN_JOB = ("coll_call_num", "iter_time", "comm_comp_overlap", "gpu_utilization", "traffic_distribution",
             "straggler_lag", "timeline")
@@ -56,6 +56,7 @@ class Bench:
                 os.symlink(os.path.abspath(self.trace), path)
             else:
                 Run([self.tools.synth, "--big", path, "--gb", str(self.gb)])
+            read_back(path)
         return path
 
     def gz_file(self):
@@ -65,6 +66,7 @@ class Bench:
             os.makedirs(folder)
             with open(self.file(), "rb") as text, gzip.open(path, "wb", compresslevel=6) as packed:
                 shutil.copyfileobj(text, packed, 1 << 22)
+            read_back(path)
         return path
 
     def plain(self):
@@ -116,7 +118,7 @@ class Bench:
         done = interleaved({"walk 1": [self.tools.bare_walk, path], "walk 2": ["sh", "-c", f"{walk} & {walk}; wait"],
                             "1": job, "2": self.tools.mpirun(2, *job)}, self.runs)
         walks = [2 * gain for gain in ratios(wall(done["walk 1"]), wall(done["walk 2"]))]
-        stages = {workers: [sum(Stages(run).wall_s.values()) for run in done[workers]] for workers in ("1", "2")}
+        stages = {workers: [Stages(run).all_wall_s for run in done[workers]] for workers in ("1", "2")}
         own = ratios(stages["1"], stages["2"])
         self.row("one file, gain of 2 workers / gain of 2 bare walks, wall of the stages", "≥ 0.95", spread(ratios(own, walks)),
                  f"workers {spread(own)}, walks {spread(walks)}; {spread(stages['1'])} and {spread(stages['2'])} s")
@@ -130,6 +132,7 @@ class Bench:
         for rank in range(16):
             target = os.path.join(folder, f"rank{rank}.json")
             Run([self.tools.synth, "--big", target, "--gb", str(self.gb / 16), "--seed", str(rank)])
+            read_back(target)
         names = sorted(os.listdir(folder))
         walks = lambda part: " && ".join(f"{self.tools.bare_walk} {folder}/{name}" for name in part)
         done = interleaved({
@@ -202,9 +205,9 @@ class Bench:
         with open(tiny, "w", encoding="utf-8") as out:
             out.write("[]")
         done = interleaved({"python": [*load, path], "start": [*load, tiny], "own": self.analyze(path, *metrics(MAIN_JOB)),
-                            "mpi": [self.tools.empty_program, "mpi"]}, min(self.runs, 3), warm_up=False)
+                            "empty": [self.tools.empty_program]}, min(self.runs, 3), warm_up=False)
         net = ratios([a - b for a, b in zip(cpu(done["python"]), cpu(done["start"]))],
-                     [a - b for a, b in zip(cpu(done["own"]), cpu(done["mpi"]))])
+                     [a - b for a, b in zip(cpu(done["own"]), cpu(done["empty"]))])  # alone it starts no MPI
         self.row("json.load CPU / program CPU, starts taken off", "≥ 50", spread(net, 1),
                  f"json.load {spread(cpu(done['python']))} s and {max(run.peak_mb for run in done['python']):.0f} MB; "
                  f"program {max(run.peak_mb for run in done['own']):.0f} MB")
