@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "parse/kineto_parcels.hpp"
 #include "parse/kineto_reader.hpp"
@@ -53,54 +54,6 @@ std::int64_t border_near(int fd, std::int64_t offset, std::int64_t file_bytes) {
   return file_bytes;
 }
 
-/// Where a file is to be cut: into rounds of one range for each reader, so that all of them meet the same mix of events. The last
-/// rounds are small: all readers end nearly together.
-class FileCut {
- public:
-  FileCut(const TraceFile& file, int readers, std::int64_t range_bytes)
-      : file_(file), readers_(readers),
-        whole_rounds_(static_cast<int>(std::clamp<std::int64_t>(file.bytes / range_bytes / readers, 1, most_rounds))) {}
-
-  int ranges_count() const { return (whole_rounds_ + (pieces - 1) * cut_rounds()) * readers_; }
-
-  /// Nothing if the file is not to be read in parts. Each reader finds the borders of its own ranges, the same ones as its
-  /// neighbours.
-  std::optional<FileRange> range(int number) const {
-    const int fd = ::open(file_.path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return std::nullopt;
-    std::optional<FileRange> range;
-    if (opens_with_brace(fd)) range = FileRange{border(fd, number), border(fd, number + 1)};
-    ::close(fd);
-    // A guess from further on can fall before the one in front of it: then at least one of them is wrong.
-    if (range.has_value() && range->begin > range->end) return std::nullopt;
-    return range;
-  }
-
- private:
-  std::int64_t border(int fd, int number) const {
-    if (number == 0) return 0;
-    if (number == ranges_count()) return file_.bytes;
-    const int round = number / readers_, first_cut = whole_rounds_ - cut_rounds();
-    const std::int64_t whole_bytes = file_.bytes / whole_rounds_, piece_bytes = whole_bytes / pieces;
-    const std::int64_t begin = round < first_cut ? whole_bytes * round : whole_bytes * first_cut + piece_bytes * (round - first_cut);
-    return border_near(fd, begin + offset_in_round(round < first_cut ? whole_bytes : piece_bytes, number % readers_), file_.bytes);
-  }
-  int cut_rounds() const { return whole_rounds_ < 8 ? 0 : 2; }
-  // The first reader's ranges are smaller: it also joins those of the others, which pack them. The balance was measured.
-  std::int64_t offset_in_round(std::int64_t round_bytes, int reader) const {
-    constexpr double joining = 0.03, smallest_share = 0.02;
-    if (reader == 0) return 0;
-    const double of_others = 1.0 / (readers_ - 1);
-    const double first = std::max(smallest_share, (of_others - joining) / (1 - joining + of_others));
-    return static_cast<std::int64_t>(static_cast<double>(round_bytes) * (first + (1 - first) * of_others * (reader - 1)));
-  }
-
-  static constexpr std::int64_t most_rounds = 1 << 16;
-  static constexpr int pieces = 4;  // of a cut round
-  const TraceFile& file_;
-  int readers_, whole_rounds_;
-};
-
 void add_outcome(const ScanOutcome& part, ScanOutcome& all) {
   all.text_bytes += part.text_bytes;
   all.cut = part.cut;
@@ -117,6 +70,69 @@ bool absorb(const KinetoPart* part, KinetoBuilder& builder, TraceHeader& header)
 }
 
 }  // namespace
+
+/// Where a file is to be cut: into rounds of one range for each reader, so that all of them meet the same mix of events. The last
+/// rounds are small: all readers end nearly together.
+class KinetoReader::FileCut {
+ public:
+  FileCut(const TraceFile& file, int readers, std::int64_t range_bytes)
+      : file_(file), readers_(readers),
+        whole_rounds_(static_cast<int>(std::clamp<std::int64_t>(file.bytes / range_bytes / readers, 1, most_rounds))),
+        fd_(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC)), readable_(fd_ >= 0 && opens_with_brace(fd_)),
+        borders_(static_cast<std::size_t>(ranges_count()) + 1) {}
+  FileCut(const FileCut&) = delete;
+  FileCut& operator=(const FileCut&) = delete;
+  ~FileCut() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  int readers() const { return readers_; }
+  int ranges_count() const { return (whole_rounds_ + (pieces - 1) * cut_rounds()) * readers_; }
+
+  /// Nothing if the file is not to be read in parts. Threads share one object; workers find the same borders each.
+  std::optional<FileRange> range(int number) const {
+    if (!readable_) return std::nullopt;
+    const FileRange range{border(number), border(number + 1)};
+    // A guess from further on can fall before the one in front of it: then at least one of them is wrong.
+    if (range.begin > range.end) return std::nullopt;
+    return range;
+  }
+
+ private:
+  /// Found once, mostly: who asks at the same time finds the same.
+  std::int64_t border(int number) const {
+    std::atomic<std::int64_t>& known = borders_[static_cast<std::size_t>(number)];
+    std::int64_t at = known.load(std::memory_order_relaxed) - 1;
+    if (at >= 0) return at;
+    at = find_border(number);
+    known.store(at + 1, std::memory_order_relaxed);
+    return at;
+  }
+  std::int64_t find_border(int number) const {
+    if (number == 0) return 0;
+    if (number == ranges_count()) return file_.bytes;
+    const int round = number / readers_, first_cut = whole_rounds_ - cut_rounds();
+    const std::int64_t whole_bytes = file_.bytes / whole_rounds_, piece_bytes = whole_bytes / pieces;
+    const std::int64_t begin = round < first_cut ? whole_bytes * round : whole_bytes * first_cut + piece_bytes * (round - first_cut);
+    return border_near(fd_, begin + offset_in_round(round < first_cut ? whole_bytes : piece_bytes, number % readers_), file_.bytes);
+  }
+  int cut_rounds() const { return whole_rounds_ < 8 ? 0 : 2; }
+  // The first reader's ranges are smaller: it also joins those of the others, which pack them. The balance was measured.
+  std::int64_t offset_in_round(std::int64_t round_bytes, int reader) const {
+    constexpr double joining = 0.03, smallest_share = 0.02;
+    if (reader == 0) return 0;
+    const double of_others = 1.0 / (readers_ - 1);
+    const double first = std::max(smallest_share, (of_others - joining) / (1 - joining + of_others));
+    return static_cast<std::int64_t>(static_cast<double>(round_bytes) * (first + (1 - first) * of_others * (reader - 1)));
+  }
+
+  static constexpr std::int64_t most_rounds = 1 << 16;
+  static constexpr int pieces = 4;  // of a cut round
+  const TraceFile& file_;
+  int readers_, whole_rounds_, fd_;
+  bool readable_;
+  mutable std::vector<std::atomic<std::int64_t>> borders_;  // and 1; 0: not looked for
+};
 
 void pass_over_part(const ReadOptions& options) {
   if (options.part.count < 2 || options.parts == nullptr) return;
@@ -136,14 +152,14 @@ ScanOutcome KinetoReader::scan_range(const TraceFile& file, FileRange range, con
   return scan(*source, scan_of, last ? ScanEnd::of_file : ScanEnd::of_range, progress);
 }
 
-RangeTurns KinetoReader::turns(const TraceFile& file, const ReadOptions& options) const {
-  const int count = options.part.count;
-  return {FileCut(file, count, range_bytes_).ranges_count(), count, options.lent.parts, options.lent.processors.size()};
+void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options, PartGiver& giver, Progress& progress) {
+  const FileCut cut(file, options.part.count, range_bytes_);
+  RangeTurns turns(cut.ranges_count(), cut.readers());
+  give_ranges(file, cut, options, turns, giver, progress);
 }
 
-void KinetoReader::give_parts(const TraceFile& file, const ReadOptions& options, RangeTurns& turns, PartGiver& giver,
-                              Progress& progress) {
-  const FileCut cut(file, options.part.count, range_bytes_);
+void KinetoReader::give_ranges(const TraceFile& file, const FileCut& cut, const ReadOptions& options, RangeTurns& turns,
+                               PartGiver& giver, Progress& progress) {
   OwnedPart part = std::make_unique<KinetoPart>();
   for (int number = turns.next(options.part.number, -1), next = 0; part != nullptr && number < cut.ranges_count(); number = next) {
     part->start_next(options);
@@ -167,19 +183,19 @@ std::optional<ScanOutcome> KinetoReader::take_parts(const TraceFile& file, const
                                                     KinetoBuilder& builder, TraceHeader& header, Progress& progress) {
   PartReceiver elsewhere(options);
   elsewhere.skip(options.lent.parts);
-  RangeTurns of_all = turns(file, options);
+  const FileCut cut(file, options.part.count, range_bytes_);
+  RangeTurns turns(cut.ranges_count(), cut.readers(), options.lent.parts, options.lent.processors.size());
   PartThreads threads(options, elsewhere, progress, [&](const ReadOptions& of_part, PartGiver& giver, Progress& of_thread) {
-    KinetoReader(limit_bytes_, inflate_, level_, range_bytes_).give_parts(file, of_part, of_all, giver, of_thread);
+    KinetoReader(limit_bytes_, inflate_, level_, range_bytes_).give_ranges(file, cut, of_part, turns, giver, of_thread);
   });
-  std::optional<ScanOutcome> found = join_parts(file, options, of_all, threads, builder, header, progress);
+  std::optional<ScanOutcome> found = join_parts(file, cut, options, turns, threads, builder, header, progress);
   threads.finish();
   return found;
 }
 
-std::optional<ScanOutcome> KinetoReader::join_parts(const TraceFile& file, const ReadOptions& options, RangeTurns& turns,
-                                                    PartTaker& parts, KinetoBuilder& builder, TraceHeader& header,
-                                                    Progress& progress) {
-  const FileCut cut(file, options.part.count, range_bytes_);
+std::optional<ScanOutcome> KinetoReader::join_parts(const TraceFile& file, const FileCut& cut, const ReadOptions& options,
+                                                    RangeTurns& turns, PartTaker& parts, KinetoBuilder& builder,
+                                                    TraceHeader& header, Progress& progress) {
   ScanOutcome all;
   bool at_file_end = false;
   for (int number = 0; number < cut.ranges_count() && !at_file_end; ++number) {

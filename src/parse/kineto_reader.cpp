@@ -104,8 +104,7 @@ void KinetoReader::read(const TraceFile& file, const ReadOptions& options, Probl
   const bool in_parts = options.part.count > 1 && options.parts != nullptr;
   if (in_parts && options.part.number > 0) {
     PartSender sender(*options.parts);
-    RangeTurns own = turns(file, options);
-    return give_parts(file, options, own, sender, progress);
+    return give_parts(file, options, sender, progress);
   }
   TraceHeader header;
   std::optional<KinetoBuilder> builder(std::in_place, options, memory_);

@@ -33,14 +33,16 @@ class KinetoReader final : public TraceReader {
                         Progress& progress);
   ScanOutcome scan_range(const TraceFile& file, FileRange range, const ReadOptions& options, KinetoBuilder& builder,
                          TraceHeader& header, Progress& progress);
-  RangeTurns turns(const TraceFile& file, const ReadOptions& options) const;
+  class FileCut;
   /// Later parts: scanned and given to the reader of the first.
-  void give_parts(const TraceFile& file, const ReadOptions& options, RangeTurns& turns, PartGiver& giver, Progress& progress);
+  void give_parts(const TraceFile& file, const ReadOptions& options, PartGiver& giver, Progress& progress);
+  void give_ranges(const TraceFile& file, const FileCut& cut, const ReadOptions& options, RangeTurns& turns, PartGiver& giver,
+                   Progress& progress);
   /// The first part and others: scanned and joined by those that come. Nothing if the ranges did not fit together: the builder is of no
   /// use then, and the whole file must be read.
   std::optional<ScanOutcome> take_parts(const TraceFile& file, const ReadOptions& options, KinetoBuilder& builder,
                                         TraceHeader& header, Progress& progress);
-  std::optional<ScanOutcome> join_parts(const TraceFile& file, const ReadOptions& options, RangeTurns& turns,
+  std::optional<ScanOutcome> join_parts(const TraceFile& file, const FileCut& cut, const ReadOptions& options, RangeTurns& turns,
                                         PartTaker& parts, KinetoBuilder& builder, TraceHeader& header, Progress& progress);
 
   std::size_t limit_bytes_;

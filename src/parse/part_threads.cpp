@@ -18,8 +18,11 @@ class PartThreads::Reader final : public PartGiver, public Progress {
       } catch (...) {
         thrown_ = std::current_exception();
       }
+      // What is not needed any more goes here, while the first reader joins what is left.
+      std::vector<OwnedPart> unused;
       const std::lock_guard lock(mutex_);
       over_ = true;
+      unused.swap(free_);
       changed_.notify_all();
     });
   }
