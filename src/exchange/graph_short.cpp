@@ -108,7 +108,10 @@ CaseReplays::CaseReplays(const ShortGraph& graph, std::span<const Processors> le
       lent_(lent),
       place_(graph.ops.size()),
       pred_place_(graph.preds.size()),
-      places_count_(deal_places()) {}
+      places_count_(deal_places()) {
+  match_.reserve(graph.ops.size());
+  for (const ShortOp& op : graph.ops) match_.push_back(op.match);
+}
 
 CaseReplays::Pass& CaseReplays::room_for(ShortChange change) {
   const bool goes_on = waiting_ > 0 && passes_[waiting_ - 1].change == change && passes_[waiting_ - 1].cases_count < cases_at_once;
@@ -116,7 +119,8 @@ CaseReplays::Pass& CaseReplays::room_for(ShortChange change) {
   if (waiting_ == lent_.size() + 1) run();
   if (waiting_ == passes_.size())
     passes_.push_back({std::vector<CaseBits>(graph_.ops.size()), std::vector<Lanes>(places_count_),
-                       std::vector<LastStart>(graph_.first_member.size() - 1), change, 0, {}});
+                       std::vector<Lanes>(graph_.first_member.size() - 1),
+                       std::vector<std::uint32_t>(graph_.first_member.size() - 1), change, 0, {}});
   passes_[waiting_].change = change;
   return passes_[waiting_++];
 }
@@ -149,7 +153,7 @@ std::size_t CaseReplays::deal_places() {
 
 CCL_INLINE inline CaseReplays::Lanes CaseReplays::replay(Pass& pass) const {
   constexpr Lanes none{};
-  std::ranges::fill(pass.last_ns, LastStart{});
+  std::ranges::fill(pass.started, 0);
   Lanes length_ns = none;
   const auto mix = [](std::uint8_t bits, std::int64_t measured, std::int64_t changed, std::int64_t ideal) CCL_INLINE {
     Lanes out;
@@ -175,7 +179,7 @@ CCL_INLINE inline CaseReplays::Lanes CaseReplays::replay(Pass& pass) const {
     if (const std::size_t next = i + fetch_ahead; next < graph_.ops.size()) {
       fetch_of(place_[next], pass.end_ns);
       if (graph_.first_pred[next] < pred_place_.size()) fetch_of(pred_place_[graph_.first_pred[next]], pass.end_ns);
-      if (graph_.ops[next].match >= 0) fetch_of(static_cast<std::size_t>(graph_.ops[next].match), pass.last_ns);
+      if (match_[next] >= 0) fetch_of(static_cast<std::size_t>(match_[next]), pass.last_ns, pass.started);
     }
     const ShortTimes& times = graph_.times[i];
     const std::span preds = std::span(pred_place_).subspan(graph_.first_pred[i], graph_.first_pred[i + 1] - graph_.first_pred[i]);
@@ -183,19 +187,19 @@ CCL_INLINE inline CaseReplays::Lanes CaseReplays::replay(Pass& pass) const {
     at_ns = preds.empty() ? none : pass.end_ns[preds[0]];
     for (std::size_t p = 1; p < preds.size(); ++p) later(at_ns, pass.end_ns[preds[p]]);
     plus(at_ns, mix(pass.bits[i].gap, times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns));
-    const std::int32_t of_match = graph_.ops[i].match;
-    if (of_match < 0) {
+    if (match_[i] < 0) {
       plus(at_ns, run_of(i));
       later(length_ns, at_ns);
       continue;
     }
-    LastStart& match = pass.last_ns[static_cast<std::size_t>(of_match)];
-    if (match.started == 0) match.last_ns = at_ns;
-    else later(match.last_ns, at_ns);
-    const auto members = graph_.members_of(static_cast<std::size_t>(of_match));
-    if (++match.started < members.size()) continue;
+    const auto match = static_cast<std::size_t>(match_[i]);
+    Lanes& last_ns = pass.last_ns[match];
+    if (pass.started[match] == 0) last_ns = at_ns;
+    else later(last_ns, at_ns);
+    const auto members = graph_.members_of(match);
+    if (++pass.started[match] < members.size()) continue;
     for (const std::uint32_t member : members) {
-      Lanes end_ns = match.last_ns;
+      Lanes end_ns = last_ns;
       plus(end_ns, run_of(member));
       later(pass.end_ns[place_[member]], end_ns);
       later(length_ns, pass.end_ns[place_[member]]);

@@ -58,7 +58,7 @@ struct CaseLengths {
 /// the last that waits for it has begun, so that those of a large step stay in the cache.
 class CaseReplays {
  public:
-  /// lent: passes run there side by side; memory: for each 2 bytes an operation, 64 an end that is kept, 72 a match.
+  /// lent: passes run there side by side; memory: for each 2 bytes an operation, 64 an end that is kept, 68 a match.
   explicit CaseReplays(const ShortGraph& graph, std::span<const Processors> lent = {});
   /// wanted(op, run): whether its time (run) or its gap is changed. Returns the number of the case.
   template <class Wanted>
@@ -79,16 +79,14 @@ class CaseReplays {
   }
 
  private:
-  using Lanes = std::array<std::int64_t, 2 * cases_at_once>;  // fixed_ns of each case, then only_ns
-  struct LastStart {
-    Lanes last_ns;
-    std::uint32_t started = 0;
-  };
+  // fixed_ns of each case, then only_ns. One line of the cache: they lie anywhere in memory.
+  struct alignas(64) Lanes : std::array<std::int64_t, 2 * cases_at_once> {};
   /// Cases that are replayed at once.
   struct Pass {
     std::vector<CaseBits> bits;  // by operation
     std::vector<Lanes> end_ns;   // by place; of a match that is not complete: its start
-    std::vector<LastStart> last_ns;  // by match
+    std::vector<Lanes> last_ns;      // by match: the last start of its members
+    std::vector<std::uint32_t> started;  // of them
     ShortChange change = ShortChange::ideal;
     std::size_t cases_count = 0;
     Lanes length_ns{};
@@ -105,6 +103,7 @@ class CaseReplays {
 
   const ShortGraph& graph_;
   std::span<const Processors> lent_;
+  std::vector<std::int32_t> match_;  // by operation; passes read no more of it
   std::vector<std::uint32_t> place_, pred_place_;  // by operation, and for each of ShortGraph::preds
   std::size_t places_count_ = 0;
   std::vector<Pass> passes_;      // the first waiting_ of them wait; the memory of the others is used again
