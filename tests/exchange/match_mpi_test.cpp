@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "comm/lending.hpp"
 #include "exchange/deal.hpp"
 #include "exchange/planted_world.hpp"
 #include "support/mpi_world.hpp"
@@ -92,15 +93,17 @@ PlantedWorld rank_alone() {
 TEST(MatchOverWorkers, OfARankAloneTheStepsAreSharedAndTheSameIsSaid) {
   PlantedWorld planted = rank_alone();
   planted.deal_ranks(1);
-  std::vector<CollectiveRecord> records = world().worker() == 0 ? planted.shares(1)[0] : std::vector<CollectiveRecord>();
-  Problems shared, alone;
-  const Matched matched = match(records, planted.ranks, planted.groups, world(), shared);
-  const MatchedCollectives expected = planted.assemble_alone(alone);
-  ASSERT_FALSE(expected.instances.empty());
-  if (world().worker() != 0) return;
-  EXPECT_EQ(test::numbers_of(matched.mine), test::numbers_of(expected));
-  ASSERT_FALSE(alone.rows().empty());
-  EXPECT_EQ(shared.pack(), alone.pack());
+  const std::vector<CollectiveRecord> records =
+      world().worker() == 0 ? planted.shares(1)[0] : std::vector<CollectiveRecord>();
+  Problems said, expected;
+  lend_processors_for_test(false);
+  const Matched by_one = match(records, planted.ranks, planted.groups, world(), expected);
+  lend_processors_for_test(true);
+  const Matched shared = match(records, planted.ranks, planted.groups, world(), said);
+  EXPECT_EQ(by_one.mine.instances.empty(), world().worker() != 0);
+  EXPECT_EQ(test::numbers_of(shared.mine), test::numbers_of(by_one.mine));
+  EXPECT_EQ(said.pack(), expected.pack());
+  EXPECT_EQ(expected.rows().empty(), world().worker() != 0);
 }
 
 TEST(MatchOverWorkers, InstancesClockAndVerdictsAreThoseOfOneWorker) {
