@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/collective_math.hpp"
+#include "core/fetch.hpp"
 #include "core/sort_runs.hpp"
 #include "exchange/robust.hpp"
 
@@ -54,8 +55,11 @@ EndDifferences end_differences(const MatchedCollectives& matched, const Ranks& r
   EndDifferences differences;
   std::vector<HostEnd> ends;
   const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
-  for (const std::uint32_t i : instances_in_time(matched)) {
-    const MatchedInstance& instance = matched.instances[i];
+  const std::vector<std::uint32_t> order = instances_in_time(matched);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i + 2 * fetch_ahead < order.size()) fetch_of(order[i + 2 * fetch_ahead], matched.instances);
+    if (i + fetch_ahead < order.size()) fetch_of(matched.instances[order[i + fetch_ahead]].first_member, matched.members);
+    const MatchedInstance& instance = matched.instances[order[i]];
     ends.clear();
     for (const MatchedMember& m :
          std::span(matched.members.data() + instance.first_member, static_cast<std::size_t>(instance.members_seen)))
