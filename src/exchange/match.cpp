@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <tuple>
 
 #include "comm/lending.hpp"
 #include "core/collective_math.hpp"
-#include "core/shares.hpp"
 #include "exchange/clock.hpp"
 #include "exchange/match_parts.hpp"
 #include "exchange/sequence_steps.hpp"
@@ -198,60 +195,6 @@ Owned exchange_records(const std::vector<CollectiveRecord>& records, const Group
 
 /// Whether all ranks are one worker's, as where several read one file. Then nothing needs to travel.
 bool one_has_all(const Ranks& ranks) { return ranks.workers().size() < 2; }
-
-/// By thread, what it matches: of a rank alone the steps are divided, what is left of a group in one then has no partner
-/// in another. Several ranks are one thread's: their sequence numbers may lie in different steps.
-std::vector<RecordRefs> share_steps(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
-                                    std::span<const Processors> lent) {
-  const bool one_rank = ranks.entries.size() == 1 && !ranks.entries.front().facts.steps.empty();
-  if (!one_rank) lent = {};
-  const std::size_t threads = lent.size() + 1;
-  const std::int64_t first = one_rank ? ranks.entries.front().facts.steps.front().number + ranks.entries.front().step_shift : 0;
-  const auto steps = one_rank ? static_cast<std::int64_t>(ranks.entries.front().facts.steps.size()) : 1;
-  const auto thread_of = [&](std::int64_t step) {  // numbers that jump only make uneven shares
-    return static_cast<std::size_t>(std::clamp<std::int64_t>(step - first, 0, steps - 1)) * threads / static_cast<std::size_t>(steps);
-  };
-  std::vector<std::vector<RecordRefs>> parts = results_of_shares(records.size(), lent, [&](Share share) {
-    std::vector<RecordRefs> of_thread(threads);
-    for (std::size_t i = share.begin; i < share.end; ++i)
-      if (groups.row_of(records[i].group) >= 0 && records[i].ordinal != left_out_ordinal)
-        of_thread[thread_of(records[i].step)].push_back(&records[i]);
-    return of_thread;
-  });
-  std::vector<RecordRefs> all = std::move(parts.front());
-  for (std::size_t part = 1; part < parts.size(); ++part)
-    for (std::size_t thread = 0; thread < threads; ++thread)
-      all[thread].insert(all[thread].end(), parts[part][thread].begin(), parts[part][thread].end());
-  return all;
-}
-
-/// Behind what is there; each group's instances stay together, in their order.
-void append(const MatchedCollectives& more, MatchedCollectives& all) {
-  const auto before = static_cast<std::uint32_t>(all.members.size());
-  const auto middle = static_cast<std::ptrdiff_t>(all.instances.size());
-  all.members.insert(all.members.end(), more.members.begin(), more.members.end());
-  all.instances.insert(all.instances.end(), more.instances.begin(), more.instances.end());
-  for (auto instance = all.instances.begin() + middle; instance != all.instances.end(); ++instance)
-    instance->first_member += before;
-  const auto key = [](const MatchedInstance& i) { return std::tie(i.iteration, i.replica, i.group); };
-  std::inplace_merge(all.instances.begin(), all.instances.begin() + middle, all.instances.end(),
-                     [&](const MatchedInstance& a, const MatchedInstance& b) { return key(a) < key(b); });
-}
-
-/// assemble() where one worker has all ranks.
-MatchedCollectives assemble_own(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
-                                Problems& problems, const SplitWords& splits, std::span<const Processors> lent) {
-  std::vector<RecordRefs> shares = share_steps(records, ranks, groups, lent);
-  std::vector<MatchedCollectives> matched(shares.size());
-  std::vector<Problems> found(shares.size());
-  std::vector<std::function<void()>> tasks;
-  for (std::size_t i = 0; i < shares.size(); ++i)
-    tasks.emplace_back([&, i] { matched[i] = assemble(std::move(shares[i]), ranks, groups, found[i], splits); });
-  side_by_side(lent, tasks);
-  for (const Problems& some : found) problems.unite(some);
-  for (std::size_t i = 1; i < matched.size(); ++i) append(matched[i], matched.front());
-  return std::move(matched.front());
-}
 
 }  // namespace
 

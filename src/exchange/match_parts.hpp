@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/processors.hpp"
 #include "exchange/match.hpp"
 #include "exchange/split_lists.hpp"
 
@@ -70,6 +71,10 @@ struct MatchCounts {
 /// assemble() of records that stay where they are.
 MatchedCollectives assemble(RecordRefs records, const Ranks& ranks, const Groups& groups, Problems& problems,
                             const SplitWords& splits);
+
+/// assemble() where one worker has all ranks: records are all its own. Of a rank alone its steps are matched side by side.
+MatchedCollectives assemble_own(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
+                                Problems& problems, const SplitWords& splits, std::span<const Processors> lent);
 
 /// Instances in the making: instance i's members are refs [first_member, first_member + members_seen).
 struct Drafts {
