@@ -19,7 +19,7 @@ void note_absent(const StoredRun& first, const StoredRun& second, const Figure& 
     if (!run->status(figure.metric).has_values())
       return absent.push_back({figure.metric, run->why_untold(figure.metric)});
   if (!rows.first.keeps_all() && !samples(first, figure, RowFilter()).empty() && !samples(second, figure, RowFilter()).empty())
-    absent.push_back({figure.metric, "no step has the same ranks in both runs"});
+    absent.push_back({figure.metric, nothing_in_common});
 }
 
 double effect(const ComparedFigure& one) {

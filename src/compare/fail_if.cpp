@@ -74,6 +74,8 @@ Figure figure_of(const Bound& bound, const StoredRun& first) {
   figure.table = "rows";
   figure.label = bound.column;
   figure.numerator = bound.column;
+  for (const Figure& known : key_figures())
+    if (known.metric == figure.metric && known.table == figure.table) figure.basis = known.basis;
   const auto ends = [&](const char* unit) { return bound.column.ends_with(unit); };
   figure.unit = ends("_ns")              ? Unit::ns
                 : ends("_bytes")         ? Unit::bytes
@@ -85,11 +87,11 @@ Figure figure_of(const Bound& bound, const StoredRun& first) {
   return figure;
 }
 
-/// Of what both runs have; where that is nothing, of what is there: the outcome is called one of incomplete data.
+/// Of what both runs have; empty where that is nothing.
 std::vector<double> values_of(const StoredRun& run, const Figure& figure, const Bound& bound, const RowFilter& filter) {
-  auto all = samples(run, figure, filter);
-  if (all.empty()) all = samples(run, figure, RowFilter());
+  const auto all = samples(run, figure, filter);
   if (!all.empty()) return all.at("");
+  if (!samples(run, figure, RowFilter()).empty()) return {};
   throw refused(bound.text, figure.metric + " is " + run.why_untold(figure.metric),
                 "A gate needs the value in both files.");
 }
@@ -170,8 +172,14 @@ Bound parse_bound(const std::string& text) {
 JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const RowFilters& filters) {
   JudgedBound out{bound, figure_of(bound, first), {}, BoundOutcome::kept};
   check_unit(bound, out.figure);
-  out.change = compare_samples(values_of(first, out.figure, bound, filters.first),
-                               values_of(second, out.figure, bound, filters.second), out.figure.better);
+  const std::vector<double> before = values_of(first, out.figure, bound, filters.first),
+                            after = values_of(second, out.figure, bound, filters.second);
+  out.change = compare_samples(before, after, out.figure.better);
+  if (before.empty() || after.empty()) {
+    out.outcome = BoundOutcome::not_judged;
+    out.why = nothing_in_common;
+    return out;
+  }
   if (bound.relative && !bound.points && std::isnan(out.change.change_ratio) && out.change.difference != 0)
     throw refused(bound.text, "the first run's value is 0", "Bound the value instead of the change.");
   out.outcome = outcome_of(bound, out.change);

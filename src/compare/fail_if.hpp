@@ -25,18 +25,20 @@ Bound parse_bound(const std::string& text);
 /// What a bound calls a figure of the whole run: "iter_time" the first of its metric, "iter_time.period_ns" the others.
 std::string bound_name(const Figure& figure);
 
-enum class BoundOutcome { kept, broken, within_noise };
+enum class BoundOutcome { kept, broken, within_noise, not_judged };
 struct JudgedBound {
   Bound bound;
   Figure figure;
   Change change;
   BoundOutcome outcome = BoundOutcome::kept;
+  std::string why = {};  // why it is not judged
 };
 
 /// A change that breaks its bound but not its noise band is within_noise; with one repetition the bound alone decides. A
 /// bound that asks for a gain ("iter_time>-10%") is broken where the change misses it by more than the band.
 BoundOutcome outcome_of(const Bound& bound, const Change& change);
 
+/// What the page calls not compared is not judged: a bound on it must not pass because the rank that breaks it is lost.
 /// A metric or column that is not there is answered with those that are.
 /// Throws bad_request for a metric or column that one of the files lacks (a gate must not pass for want of data) and for
 /// a unit that is not the figure's or lacks.

@@ -1,5 +1,6 @@
 // ccl-compare: result files of ccl-analyze side by side. Needs no MPI start. Prints; exit codes 0 within bounds, 1 the
-// result could not be written, 2 bad request or not comparable, 5 a --fail-if bound was broken.
+// result could not be written, 2 bad request or not comparable (also a bound that cannot be judged), 5 a --fail-if bound
+// was broken.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <deque>
@@ -15,15 +16,14 @@ namespace {
 
 using namespace ccl;
 
-constexpr int bound_broken = 5;
-
 constexpr const char* usage =
     "ccl-compare FIRST.h5 SECOND.h5 [MORE.h5 ...]: what changed between runs, beyond the noise from step to step.\n"
     "Every file is compared with the first.\n\n"
     "Options\n"
     "  -m, --metric NAME        only figures of these metrics (repeatable, comma-separated)\n"
-    "  -f, --fail-if BOUND      exit 5 if broken (repeatable): 'iter_time>+3%', 'mfu<-2%' bound the change and\n"
-    "                           yield to noise, 'iter_time>-10%' asks for a gain. N% is of the first value, also\n"
+    "  -f, --fail-if BOUND      exit 5 if broken, 2 if the ranks that it is about are lost in one run\n"
+    "                           (repeatable): 'iter_time>+3%', 'mfu<-2%' bound the change and yield to noise,\n"
+    "                           'iter_time>-10%' asks for a gain. N% is of the first value, also\n"
     "                           where that is a share: 'mfu<-2%' is broken by 40 % -> 39.1 %, a loss of 2 points\n"
     "                           is 'mfu<-2pt' (40 % -> 37.9 %). Without a sign: 'iter_time>250ms',\n"
     "                           'gpu_utilization<80%', 'what_if>1.05' (a factor), 'coll_call_num.calls_count>40'\n"
@@ -112,6 +112,7 @@ int compare(const CompareRequest& request) {
   CompareResults results;
   for (const std::string& file : request.files) results.descriptions.push_back(describe(runs.emplace_back(file)));
   bool broken = false;
+  std::vector<std::string> not_judged;
   for (std::size_t i = 1; i < runs.size(); ++i) {
     Comparison one = compare_runs(runs[0], runs[i], request.metrics);
     if (!one.comparability.refusals.empty() && !request.force)
@@ -126,11 +127,14 @@ int compare(const CompareRequest& request) {
     for (const Bound& bound : request.bounds) {
       judged.push_back(judge(bound, runs[0], runs[i], results.comparisons.back().comparability.rows));
       broken = broken || judged.back().outcome == BoundOutcome::broken;
+      if (judged.back().outcome == BoundOutcome::not_judged)
+        not_judged.push_back("--fail-if '" + bound.text + "' cannot be judged (" + judged.back().why + ")");
     }
   }
   if (!request.hdf5.empty()) write_comparison(request.hdf5, results);
   write_to_stdout(request.json ? comparison_json(results) : printable(comparison_page(request, results)));
-  return broken ? bound_broken : 0;
+  for (const std::string& one : not_judged) complain(one);
+  return static_cast<int>(broken ? ExitCode::bound_broken : not_judged.empty() ? ExitCode::done : ExitCode::bad_request);
 }
 
 int run_program(int argc, char** argv) {

@@ -32,6 +32,9 @@ class RowFilter {
   std::set<RankKey> lacking_;
 };
 
+/// Why nothing is compared where the filters keep no row of a table.
+inline constexpr const char* nothing_in_common = "no step has the same ranks in both runs";
+
 struct RowFilters {
   RowFilter first, second;
 };

@@ -11,7 +11,7 @@ constexpr std::array<const char*, 7> unit_names{"ns", "bytes", "", "", "1/s", "b
 std::string unit_name(Unit unit) { return unit_names[static_cast<std::size_t>(unit)]; }
 
 std::string_view to_text(BoundOutcome outcome) {
-  constexpr std::string_view names[] = {"kept", "broken", "within_noise"};
+  constexpr std::string_view names[] = {"kept", "broken", "within_noise", "not_judged"};
   return names[static_cast<std::size_t>(outcome)];
 }
 
@@ -122,8 +122,9 @@ ResultTable bound_table(const CompareResults& results) {
   const std::vector<ColumnSpec<Row>> specs{
       column("second_file", &Row::file, "", "the file that is compared with the first"),
       text_column<Row>("bound", "as written after --fail-if", [](const Row& row) { return row.one->bound.text; }),
-      text_column<Row>("outcome", "kept, broken or within_noise",
-                       [](const Row& row) { return std::string(to_text(row.one->outcome)); })};
+      text_column<Row>("outcome", "kept, broken, within_noise or not_judged",
+                       [](const Row& row) { return std::string(to_text(row.one->outcome)); }),
+      text_column<Row>("why", "why it is not judged; else empty", [](const Row& row) { return row.one->why; })};
   return make_table("bounds", "the bounds of --fail-if", specs, rows);
 }
 
@@ -152,6 +153,7 @@ std::string comparison_json(const CompareResults& results) {
       json.open('{');
       json.key("bound").text(one.bound.text);
       json.key("outcome").text(to_text(one.outcome));
+      if (!one.why.empty()) json.key("why").text(one.why);
       add_change(json, one.change);
       json.close('}');
     }

@@ -188,18 +188,21 @@ std::vector<std::string> lacking_lines(const Comparability& found) {
   return lines;
 }
 
-std::string bounds_text(const std::vector<JudgedBound>& judged, const std::string& reservation) {
-  std::string text;
+void add_bounds(const std::vector<JudgedBound>& judged, const std::string& reservation, std::vector<std::string>& lines) {
   for (const JudgedBound& one : judged) {
+    if (one.outcome == BoundOutcome::not_judged) {
+      add_line(lines, "fail-if", one.bound.text + ": NOT JUDGED (" + one.why + ")");
+      continue;
+    }
     const char* outcome = one.outcome == BoundOutcome::broken         ? "BROKEN"
                           : one.outcome == BoundOutcome::within_noise ? "within noise"
                                                                       : "kept";
     const bool share = one.figure.unit == Unit::ratio;  // in both words a bound may use
-    text += fmt::format("fail-if       {}: {}{} ({} -> {}, {}{})\n", one.bound.text, outcome, reservation,
-                        value_text(one.change.first, one.figure), value_text(one.change.second, one.figure),
-                        share ? points_text(one.change.difference) + " or " : "", change_text(one.change.change_ratio));
+    add_line(lines, "fail-if",
+             fmt::format("{}: {}{} ({} -> {}, {}{})", one.bound.text, outcome, reservation,
+                         value_text(one.change.first, one.figure), value_text(one.change.second, one.figure),
+                         share ? points_text(one.change.difference) + " or " : "", change_text(one.change.change_ratio)));
   }
-  return text;
 }
 
 }  // namespace
@@ -246,8 +249,8 @@ std::string comparison_page(const CompareRequest& request, const CompareResults&
     if (const std::string note = moving_shares(comparison); !note.empty()) add_line(lines, "note", note);
     for (const AbsentMetric& absent : comparison.absent)
       add_line(lines, "not compared", absent.metric + ": " + absent.why);
+    add_bounds(results.judged[i], lacking.empty() ? "" : " (incomplete data)", lines);
     for (const std::string& line : lines) page += line + "\n";
-    page += bounds_text(results.judged[i], lacking.empty() ? "" : " (incomplete data)");
     page.append("\n").append(heading("figure (median over steps)"));
     for (const ComparedFigure& one : comparison.whole) page += row(one.figure.label, one);
     page += split_text(comparison, request.top);

@@ -76,6 +76,14 @@ expect "the answer is qualified" says out '^answer +with incomplete data: '
 run 0 gone.h5 base.h5 --fail-if 'iter_time>+50%'
 expect "a missing rank is named" says out '^incomplete +first: missing rank 5; '
 expect "a bound is qualified" says out '^fail-if .*: kept \(incomplete data\)'
+run 2 base.h5 gone.h5 --fail-if 'straggler_lag>+3%' --fail-if 'straggler_lag.lateness_ns>+3%' --fail-if 'iter_time>+50%'
+expect "what is not compared is not judged" says out '^fail-if +straggler_lag>\+3%: NOT JUDGED \(no step has the same ranks in both runs\)'
+expect "nor is another column of it" says out '^fail-if +straggler_lag\.lateness_ns>\+3%: NOT JUDGED'
+expect "what is compared is judged" says out '^fail-if +iter_time>\+50%: kept \(incomplete data\)'
+expect "a gate's log names it" says err "^ccl-compare: --fail-if 'straggler_lag>\+3%' cannot be judged \(no step has"
+run 5 base.h5 gone.h5 --fail-if 'straggler_lag>+3%' --fail-if 'coll_call_num>0'
+run 2 base.h5 gone.h5 --fail-if 'straggler_lag>1s' --output-json
+expect "in JSON too" says out '"outcome": "not_judged", "why": "no step has the same ranks in both runs"'
 run 0 cut.h5 gone.h5 --output-json
 expect "in JSON too" says out '"first_run": "8 of 8 ranks analysed, 1 of them in part: rank 3 \(step 9 lost with the damage\); 6 steps'
 expect "who lacks what" says out '"incomplete": \["first: damaged rank 3", "first: without GPU numbers: rank 3 in step 9 \(lost with the damage of the file\)", "second: missing rank 5"\]'
