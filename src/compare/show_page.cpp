@@ -93,14 +93,24 @@ std::string shortened(std::string name) {
   return name;
 }
 
-/// Single slow steps leave the median where it was; the reader must hear of them.
-std::string single_steps(const Comparison& comparison) {
+/// Single slow steps move the mean and leave the median about where it was.
+bool single_steps_differ(const Change& change) {
+  constexpr double median_of_mean = 0.25;
+  return !(std::abs(change.change_ratio) > median_of_mean * std::abs(change.mean_change_ratio));
+}
+
+/// No change is significant, yet the mean of the first figure moved: the reader must hear of it.
+std::string moved_mean(const Comparison& comparison) {
   constexpr double least = 0.02;
   if (comparison.whole.empty()) return "";
-  const Change& change = comparison.whole.front().change;
+  const ComparedFigure& one = comparison.whole.front();
+  const Change& change = one.change;
   if (change.verdict != Verdict::same || !(std::abs(change.mean_change_ratio) >= least)) return "";
-  return fmt::format("{}: the mean moved by {} though the median did not: single steps differ",
-                     comparison.whole.front().figure.label, change_text(change.mean_change_ratio));
+  const std::string median = change_text(change.change_ratio), mean = change_text(change.mean_change_ratio);
+  if (single_steps_differ(change))
+    return fmt::format("{}: the mean moved by {}, the median by {}: single steps differ", one.figure.label, mean, median);
+  return fmt::format("{}: the median moved by {}, inside the noise of {}, and the mean by {}", one.figure.label, median,
+                     noise_text(one), mean);
 }
 
 /// A share of a step that grew by something else looks better; the reader must know where to look first.
@@ -245,7 +255,7 @@ std::string comparison_page(const CompareRequest& request, const CompareResults&
     const std::vector<Lacking>& lacking = comparison.comparability.lacking;
     for (const std::string& text : lacking_lines(comparison.comparability)) add_line(lines, "incomplete", text);
     add_line(lines, "answer", (lacking.empty() ? "" : "with incomplete data: ") + answer(comparison));
-    if (const std::string note = single_steps(comparison); !note.empty()) add_line(lines, "note", note);
+    if (const std::string note = moved_mean(comparison); !note.empty()) add_line(lines, "note", note);
     if (const std::string note = moving_shares(comparison); !note.empty()) add_line(lines, "note", note);
     for (const AbsentMetric& absent : comparison.absent)
       add_line(lines, "not compared", absent.metric + ": " + absent.why);

@@ -1,11 +1,16 @@
 #include "compare/show.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 namespace ccl {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ChangeText, PercentThenTimes) {
   EXPECT_EQ(change_text(0.07), "+7.0 %");
@@ -21,6 +26,37 @@ TEST(BandText, PercentThenTimes) {
   EXPECT_EQ(band_text(9.5), "950.0 %");
   EXPECT_EQ(band_text(11.715), "11.7 x");
   EXPECT_EQ(band_text(1171.6), "1172 x");
+}
+
+/// The page of step times of two runs, its lines not wrapped.
+std::string page_of(const std::vector<double>& first, const std::vector<double>& second,
+                    const std::vector<std::string>& bounds = {}) {
+  const Figure& figure = key_figures().front();
+  CompareResults results;
+  results.descriptions = {"", ""};
+  Comparison& one = results.comparisons.emplace_back();
+  one.whole.push_back({figure, "", compare_samples(first, second, figure.better), 1});
+  std::vector<JudgedBound>& judged = results.judged.emplace_back();
+  for (const std::string& text : bounds) {
+    const Bound bound = parse_bound(text);
+    judged.push_back({bound, figure, one.whole.front().change, outcome_of(bound, one.whole.front().change)});
+  }
+  std::string page = comparison_page({}, results);
+  const std::string wrapped = "\n" + std::string(14, ' ');
+  for (std::size_t at = page.find(wrapped); at != std::string::npos; at = page.find(wrapped)) page.replace(at, wrapped.size(), " ");
+  return page;
+}
+
+TEST(MovedMean, SingleStepsMoveItAndLeaveTheMedian) {
+  EXPECT_THAT(page_of({99e6, 100e6, 101e6, 100e6}, {99e6, 100e6, 101e6, 140e6}),
+              HasSubstr("the mean moved by +10.0 %, the median by +0.5 %: single steps differ"));
+}
+
+TEST(MovedMean, WithTheMedianItIsNoMatterOfSingleSteps) {
+  const std::string page = page_of({90e6, 100e6, 110e6}, {94.5e6, 105e6, 115.5e6});
+  EXPECT_THAT(page, HasSubstr("the median moved by +5.0 %, inside the noise of "));
+  EXPECT_THAT(page, HasSubstr("and the mean by +5.0 %"));
+  EXPECT_THAT(page, Not(HasSubstr("single steps")));
 }
 
 TEST(KeyFigures, NamesFitTheirColumn) {
