@@ -186,6 +186,11 @@ JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& s
   return out;
 }
 
+bool below_noise(const Bound& bound, const Change& change) {
+  const double unit = bound.points ? 1 : std::abs(change.first);
+  return bound.relative && std::abs(bound.limit) * unit < change.band;
+}
+
 BoundOutcome outcome_of(const Bound& bound, const Change& change) {
   const double value = bound.points     ? change.difference
                        : bound.relative ? change.change_ratio

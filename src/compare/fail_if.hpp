@@ -25,6 +25,9 @@ Bound parse_bound(const std::string& text);
 /// What a bound calls a figure of the whole run: "iter_time" the first of its metric, "iter_time.period_ns" the others.
 std::string bound_name(const Figure& figure);
 
+/// The change that is bound is smaller than what the noise hides.
+bool below_noise(const Bound& bound, const Change& change);
+
 enum class BoundOutcome { kept, broken, within_noise, not_judged };
 struct JudgedBound {
   Bound bound;

@@ -198,6 +198,14 @@ std::vector<std::string> lacking_lines(const Comparability& found) {
   return lines;
 }
 
+/// A gate that is tighter than the noise never closes at its bound: who set it must know.
+std::string below_noise_text(const JudgedBound& one) {
+  const double noise = one.bound.points ? one.change.band : one.change.band / std::abs(one.change.first);
+  const char* unit = one.bound.points ? "pt" : "%";
+  return fmt::format("this bound ({:.3g} {}) is below the noise ({:.1f} {}): profile more steps",
+                     100 * std::abs(one.bound.limit), unit, 100 * noise, unit);
+}
+
 void add_bounds(const std::vector<JudgedBound>& judged, const std::string& reservation, std::vector<std::string>& lines) {
   for (const JudgedBound& one : judged) {
     if (one.outcome == BoundOutcome::not_judged) {
@@ -212,6 +220,8 @@ void add_bounds(const std::vector<JudgedBound>& judged, const std::string& reser
              fmt::format("{}: {}{} ({} -> {}, {}{})", one.bound.text, outcome, reservation,
                          value_text(one.change.first, one.figure), value_text(one.change.second, one.figure),
                          share ? points_text(one.change.difference) + " or " : "", change_text(one.change.change_ratio)));
+    if (one.outcome != BoundOutcome::broken && below_noise(one.bound, one.change))
+      add_line(lines, "", below_noise_text(one));
   }
 }
 

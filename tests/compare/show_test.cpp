@@ -42,7 +42,7 @@ std::string page_of(const std::vector<double>& first, const std::vector<double>&
     judged.push_back({bound, figure, one.whole.front().change, outcome_of(bound, one.whole.front().change)});
   }
   std::string page = comparison_page({}, results);
-  const std::string wrapped = "\n" + std::string(14, ' ');
+  const std::string wrapped = "\n              ";
   for (std::size_t at = page.find(wrapped); at != std::string::npos; at = page.find(wrapped)) page.replace(at, wrapped.size(), " ");
   return page;
 }
@@ -57,6 +57,17 @@ TEST(MovedMean, WithTheMedianItIsNoMatterOfSingleSteps) {
   EXPECT_THAT(page, HasSubstr("the median moved by +5.0 %, inside the noise of "));
   EXPECT_THAT(page, HasSubstr("and the mean by +5.0 %"));
   EXPECT_THAT(page, Not(HasSubstr("single steps")));
+}
+
+TEST(Bounds, OneBelowTheNoiseIsCalledSo) {
+  const std::vector<double> first{90e6, 100e6, 110e6}, second{94.5e6, 105e6, 115.5e6}, slow{190e6, 200e6, 210e6};
+  EXPECT_THAT(page_of(first, second, {"iter_time>+3%"}),
+              HasSubstr("iter_time>+3%: within noise (100 ms -> 105 ms, +5.0 %) "
+                        "this bound (3 %) is below the noise (49.5 %): profile more steps"));
+  EXPECT_THAT(page_of(first, first, {"iter_time>+3%"}), HasSubstr("below the noise")) << "kept: it would not see 4 % either";
+  EXPECT_THAT(page_of(first, second, {"iter_time>+60%"}), Not(HasSubstr("below the noise")));
+  EXPECT_THAT(page_of(first, slow, {"iter_time>+3%"}), Not(HasSubstr("below the noise"))) << "broken nevertheless";
+  EXPECT_THAT(page_of(first, second, {"iter_time>200ms"}), Not(HasSubstr("below the noise"))) << "a value has no noise";
 }
 
 TEST(KeyFigures, NamesFitTheirColumn) {
