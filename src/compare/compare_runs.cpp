@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "compare/late.hpp"
+
 namespace ccl {
 namespace {
 
@@ -89,6 +91,7 @@ Comparison compare_runs(const StoredRun& first, const StoredRun& second, const s
     }
     out.whole.push_back({figure, "", compare_samples(a.at(""), b.at(""), figure.better), 1});
   }
+  if (chosen(metrics, "straggler_lag")) out.late = late_difference(late_ranks(first), late_ranks(second));
   for (const Figure& figure : split_figures()) {
     const bool of_ranks = figure.section == "ranks" || figure.section == "groups";
     if (!chosen(metrics, figure.metric) || (of_ranks && !out.comparability.same_ranks)) continue;

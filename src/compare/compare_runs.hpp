@@ -27,6 +27,7 @@ struct Comparison {
   std::vector<ComparedFigure> whole;  // in the order of key_figures()
   std::vector<ComparedFigure> split;  // section by section, the largest effect first
   std::vector<AbsentMetric> absent;
+  std::string late;  // who is late in each run, where that differs
 };
 
 /// A split figure counts as changed if it leaves its noise band and moves by at least this share: of hundreds of

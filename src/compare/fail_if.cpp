@@ -4,12 +4,13 @@
 #include <charconv>
 #include <cmath>
 
+#include "compare/late.hpp"
 #include "config/values.hpp"
 
 namespace ccl {
 namespace {
 
-const std::string option = "--fail-if";
+const std::string option = "--fail-if", new_straggler = "new_straggler";
 
 FatalError refused(const std::string& text, const std::string& why, const std::string& suggestion) {
   return bad_request(option + " '" + text + "'", why, suggestion);
@@ -129,6 +130,20 @@ void check_unit(const Bound& bound, const Figure& figure) {
                                   : "Its units are " + units + ".");
 }
 
+JudgedBound judge_stragglers(const Bound& bound, const StoredRun& first, const StoredRun& second, bool same_ranks) {
+  const LateRanks before = late_ranks(first), after = late_ranks(second);
+  for (const LateRanks* late : {&before, &after})
+    if (!late->told) throw refused(bound.text, late->why_untold, "A gate needs it in both files.");
+  JudgedBound out{bound, {}, {}, BoundOutcome::not_judged, "other mesh or number of ranks: a rank means something else"};
+  if (!same_ranks) return out;
+  const NewStragglers stragglers = new_stragglers(before, after);
+  out.outcome = !stragglers.found.empty()        ? BoundOutcome::broken
+                : stragglers.not_judged.empty() ? BoundOutcome::kept
+                                                : BoundOutcome::not_judged;
+  out.why = stragglers.found + stragglers.not_judged;
+  return out;
+}
+
 }  // namespace
 
 std::string bound_name(const Figure& figure) {
@@ -143,9 +158,12 @@ Bound parse_bound(const std::string& text) {
   plain.erase(std::remove(plain.begin(), plain.end(), ' '), plain.end());
   const std::string example = "Example: iter_time>+3%";
   const std::size_t sign = plain.find_first_of("<>");
-  if (sign == std::string::npos || sign == 0) throw refused(text, "not METRIC>BOUND or METRIC<BOUND", example);
   Bound bound;
   bound.text = text;
+  bound.new_straggler = plain == new_straggler;
+  if (bound.new_straggler) return bound;
+  if (sign == std::string::npos || sign == 0)
+    throw refused(text, "not METRIC>BOUND or METRIC<BOUND", did_you_mean(plain, {new_straggler}, example));
   bound.above = plain[sign] == '>';
   const std::string name = plain.substr(0, sign);
   const std::size_t dot = name.find('.');
@@ -169,11 +187,12 @@ Bound parse_bound(const std::string& text) {
   return bound;
 }
 
-JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const RowFilters& filters) {
+JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const Comparability& found) {
+  if (bound.new_straggler) return judge_stragglers(bound, first, second, found.same_ranks);
   JudgedBound out{bound, figure_of(bound, first), {}, BoundOutcome::kept};
   check_unit(bound, out.figure);
-  const std::vector<double> before = values_of(first, out.figure, bound, filters.first),
-                            after = values_of(second, out.figure, bound, filters.second);
+  const std::vector<double> before = values_of(first, out.figure, bound, found.rows.first),
+                            after = values_of(second, out.figure, bound, found.rows.second);
   out.change = compare_samples(before, after, out.figure.better);
   if (before.empty() || after.empty()) {
     out.outcome = BoundOutcome::not_judged;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compare/change.hpp"
+#include "compare/comparable.hpp"
 
 namespace ccl {
 
@@ -15,11 +16,12 @@ struct Bound {
   bool points = false;         // of the change of a share: second - first, not second / first - 1
   double limit = 0;            // 0.03, or in the figure's unit
   std::string unit;            // as written; "" = the figure's own
+  bool new_straggler = false;  // no metric's: a rank is late in the second run that was not in the first
 };
 
 /// "METRIC[.COLUMN] (>|<) (+|-)N%" bounds the change, in % of the first value; "(+|-)Npt" that of a share, in points; with
 /// "Nns|us|ms|s", "NB|kB|MB|GB", the same per second, "N%" or "N" (a share), "N" or "Nx" (a factor), "N" (what has no
-/// unit) the value of the second run. Throws bad_request.
+/// unit) the value of the second run. "new_straggler" is a bound of its own. Throws bad_request.
 Bound parse_bound(const std::string& text);
 
 /// What a bound calls a figure of the whole run: "iter_time" the first of its metric, "iter_time.period_ns" the others.
@@ -34,7 +36,7 @@ struct JudgedBound {
   Figure figure;
   Change change;
   BoundOutcome outcome = BoundOutcome::kept;
-  std::string why = {};  // why it is not judged
+  std::string why = {};  // why it is not judged; who is late anew
 };
 
 /// A change that breaks its bound but not its noise band is within_noise; with one repetition the bound alone decides. A
@@ -45,6 +47,6 @@ BoundOutcome outcome_of(const Bound& bound, const Change& change);
 /// A metric or column that is not there is answered with those that are.
 /// Throws bad_request for a metric or column that one of the files lacks (a gate must not pass for want of data) and for
 /// a unit that is not the figure's or lacks.
-JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const RowFilters& filters);
+JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const Comparability& found);
 
 }  // namespace ccl

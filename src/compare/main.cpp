@@ -29,6 +29,8 @@ constexpr const char* usage =
     "                           'gpu_utilization<80%', 'what_if>1.05' (a factor), 'coll_call_num.calls_count>40'\n"
     "                           bound the value: times, sizes and rates of bytes with their unit (ns us ms s,\n"
     "                           B kB MB GB, B/s ... GB/s);\n"
+    "                           'new_straggler': a rank is late that was not in the first run, also if only in\n"
+    "                           the last steps, which move no median;\n"
     "                           METRIC is that of a row as listed below; METRIC.COLUMN names another column of\n"
     "                           /metrics/METRIC/rows\n"
     "      --top N              changed rows shown per section; default 10\n"
@@ -42,7 +44,7 @@ constexpr const char* usage =
     "(the second value is 279 times the first) and noise '11.7 x' (of the first value).\n\n"
     "Examples\n"
     "  ccl-compare before.h5 after.h5\n"
-    "  ccl-compare baseline.h5 nightly.h5 --fail-if 'iter_time>+3%' --fail-if 'mfu<-2%'   # a gate in a pipeline\n"
+    "  ccl-compare baseline.h5 nightly.h5 --fail-if 'iter_time>+3%' --fail-if new_straggler   # a gate in a pipeline\n"
     "  ccl-compare nccl-2.19.h5 nccl-2.21.h5 nccl-2.23.h5 --metric communication,bandwidth -o nccl.h5\n";
 
 /// "  iter_time                            step time, slowest rank", a line per row of the page.
@@ -125,7 +127,7 @@ int compare(const CompareRequest& request) {
     results.comparisons.push_back(std::move(one));
     std::vector<JudgedBound>& judged = results.judged.emplace_back();
     for (const Bound& bound : request.bounds) {
-      judged.push_back(judge(bound, runs[0], runs[i], results.comparisons.back().comparability.rows));
+      judged.push_back(judge(bound, runs[0], runs[i], results.comparisons.back().comparability));
       broken = broken || judged.back().outcome == BoundOutcome::broken;
       if (judged.back().outcome == BoundOutcome::not_judged)
         not_judged.push_back("--fail-if '" + bound.text + "' cannot be judged (" + judged.back().why + ")");

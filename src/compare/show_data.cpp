@@ -104,12 +104,13 @@ ResultTable note_table(const CompareResults& results) {
     for (const std::string& text : comparison.comparability.notes) rows.push_back({comparison.second, "note", text});
     for (const Lacking& one : comparison.comparability.lacking)
       rows.push_back({comparison.second, "incomplete", one.text()});
+    if (!comparison.late.empty()) rows.push_back({comparison.second, "late", comparison.late});
     for (const AbsentMetric& one : comparison.absent)
       rows.push_back({comparison.second, "not compared", one.metric + ": " + one.why});
   }
   const std::vector<ColumnSpec<NoteRow>> specs{
       column("second_file", &NoteRow::file, "", "the file that is compared with the first"),
-      column("kind", &NoteRow::kind, "", "refusal (overruled by --force), note, incomplete or not compared"),
+      column("kind", &NoteRow::kind, "", "refusal (overruled by --force), note, incomplete, late or not compared"),
       column("text", &NoteRow::text, "", "what differs")};
   return make_table("notes", "what stands in the way of comparing", specs, rows);
 }
@@ -124,7 +125,7 @@ ResultTable bound_table(const CompareResults& results) {
       text_column<Row>("bound", "as written after --fail-if", [](const Row& row) { return row.one->bound.text; }),
       text_column<Row>("outcome", "kept, broken, within_noise or not_judged",
                        [](const Row& row) { return std::string(to_text(row.one->outcome)); }),
-      text_column<Row>("why", "why it is not judged; else empty", [](const Row& row) { return row.one->why; })};
+      text_column<Row>("why", "why it is not judged, who is late anew; else empty", [](const Row& row) { return row.one->why; })};
   return make_table("bounds", "the bounds of --fail-if", specs, rows);
 }
 
@@ -145,6 +146,7 @@ std::string comparison_json(const CompareResults& results) {
     std::vector<std::string> lacking;
     for (const Lacking& one : comparison.comparability.lacking) lacking.push_back(one.text());
     add_texts(json, "incomplete", lacking);
+    json.key("late").text(comparison.late);
     json.key("not_compared").open('{');
     for (const AbsentMetric& one : comparison.absent) json.key(one.metric).text(one.why);
     json.close('}');
@@ -154,7 +156,7 @@ std::string comparison_json(const CompareResults& results) {
       json.key("bound").text(one.bound.text);
       json.key("outcome").text(to_text(one.outcome));
       if (!one.why.empty()) json.key("why").text(one.why);
-      add_change(json, one.change);
+      if (!one.bound.new_straggler) add_change(json, one.change);
       json.close('}');
     }
     json.close(']');

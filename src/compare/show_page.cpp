@@ -12,6 +12,7 @@ namespace ccl {
 namespace {
 
 constexpr std::size_t page_width = 100;
+constexpr double least_of_mean = 0.02;  // what a mean must move by to be told beside a median that did not
 
 /// "tokens/s" of the column tokens_per_s.
 std::string rate_unit(const Figure& figure) {
@@ -99,18 +100,27 @@ bool single_steps_differ(const Change& change) {
   return !(std::abs(change.change_ratio) > median_of_mean * std::abs(change.mean_change_ratio));
 }
 
-/// No change is significant, yet the mean of the first figure moved: the reader must hear of it.
-std::string moved_mean(const Comparison& comparison) {
-  constexpr double least = 0.02;
-  if (comparison.whole.empty()) return "";
-  const ComparedFigure& one = comparison.whole.front();
-  const Change& change = one.change;
-  if (change.verdict != Verdict::same || !(std::abs(change.mean_change_ratio) >= least)) return "";
-  const std::string median = change_text(change.change_ratio), mean = change_text(change.mean_change_ratio);
-  if (single_steps_differ(change))
-    return fmt::format("{}: the mean moved by {}, the median by {}: single steps differ", one.figure.label, mean, median);
-  return fmt::format("{}: the median moved by {}, inside the noise of {}, and the mean by {}", one.figure.label, median,
-                     noise_text(one), mean);
+/// The first figure, if no change of it is significant and yet its mean moved: the reader must hear of it.
+const ComparedFigure* moved_mean(const Comparison& comparison) {
+  if (comparison.whole.empty()) return nullptr;
+  const Change& change = comparison.whole.front().change;
+  const bool moved = change.verdict == Verdict::same && std::abs(change.mean_change_ratio) >= least_of_mean;
+  return moved ? &comparison.whole.front() : nullptr;
+}
+
+/// Behind the answer.
+std::string single_steps(const Comparison& comparison) {
+  const ComparedFigure* one = moved_mean(comparison);
+  if (one == nullptr || !single_steps_differ(one->change)) return "";
+  return fmt::format("; single steps differ: {} moved by {} in the mean, by {} in the median", one->figure.label,
+                     change_text(one->change.mean_change_ratio), change_text(one->change.change_ratio));
+}
+
+std::string inside_noise(const Comparison& comparison) {
+  const ComparedFigure* one = moved_mean(comparison);
+  if (one == nullptr || single_steps_differ(one->change)) return "";
+  return fmt::format("{}: the median moved by {}, inside the noise of {}, and the mean by {}", one->figure.label,
+                     change_text(one->change.change_ratio), noise_text(*one), change_text(one->change.mean_change_ratio));
 }
 
 /// A share of a step that grew by something else looks better; the reader must know where to look first.
@@ -206,15 +216,24 @@ std::string below_noise_text(const JudgedBound& one) {
                      100 * std::abs(one.bound.limit), unit, 100 * noise, unit);
 }
 
+bool only_mean_breaks(const JudgedBound& one) {
+  if (one.outcome != BoundOutcome::kept || !one.bound.relative || one.bound.points || !single_steps_differ(one.change)) return false;
+  const double mean = one.change.mean_change_ratio;
+  return std::abs(mean) >= least_of_mean && (one.bound.above ? mean > one.bound.limit : mean < one.bound.limit);
+}
+
 void add_bounds(const std::vector<JudgedBound>& judged, const std::string& reservation, std::vector<std::string>& lines) {
   for (const JudgedBound& one : judged) {
-    if (one.outcome == BoundOutcome::not_judged) {
-      add_line(lines, "fail-if", one.bound.text + ": NOT JUDGED (" + one.why + ")");
-      continue;
-    }
     const char* outcome = one.outcome == BoundOutcome::broken         ? "BROKEN"
                           : one.outcome == BoundOutcome::within_noise ? "within noise"
+                          : one.outcome == BoundOutcome::not_judged   ? "NOT JUDGED"
                                                                       : "kept";
+    if (one.outcome == BoundOutcome::not_judged || one.bound.new_straggler) {
+      const bool broken = one.outcome == BoundOutcome::broken;
+      const std::string why = one.why.empty() ? "" : broken ? " by " + one.why : " (" + one.why + ")";
+      add_line(lines, "fail-if", one.bound.text + ": " + outcome + why);
+      continue;
+    }
     const bool share = one.figure.unit == Unit::ratio;  // in both words a bound may use
     add_line(lines, "fail-if",
              fmt::format("{}: {}{} ({} -> {}, {}{})", one.bound.text, outcome, reservation,
@@ -222,6 +241,9 @@ void add_bounds(const std::vector<JudgedBound>& judged, const std::string& reser
                          share ? points_text(one.change.difference) + " or " : "", change_text(one.change.change_ratio)));
     if (one.outcome != BoundOutcome::broken && below_noise(one.bound, one.change))
       add_line(lines, "", below_noise_text(one));
+    if (only_mean_breaks(one))
+      add_line(lines, "", "its mean moved by " + change_text(one.change.mean_change_ratio) + ": single steps differ, which move "
+                          "no median");
   }
 }
 
@@ -264,9 +286,10 @@ std::string comparison_page(const CompareRequest& request, const CompareResults&
     for (const std::string& note : comparison.comparability.notes) add_line(lines, "note", note);
     const std::vector<Lacking>& lacking = comparison.comparability.lacking;
     for (const std::string& text : lacking_lines(comparison.comparability)) add_line(lines, "incomplete", text);
-    add_line(lines, "answer", (lacking.empty() ? "" : "with incomplete data: ") + answer(comparison));
-    if (const std::string note = moved_mean(comparison); !note.empty()) add_line(lines, "note", note);
+    add_line(lines, "answer", (lacking.empty() ? "" : "with incomplete data: ") + answer(comparison) + single_steps(comparison));
+    if (const std::string note = inside_noise(comparison); !note.empty()) add_line(lines, "note", note);
     if (const std::string note = moving_shares(comparison); !note.empty()) add_line(lines, "note", note);
+    if (!comparison.late.empty()) add_line(lines, "late", comparison.late);
     for (const AbsentMetric& absent : comparison.absent)
       add_line(lines, "not compared", absent.metric + ": " + absent.why);
     add_bounds(results.judged[i], lacking.empty() ? "" : " (incomplete data)", lines);

@@ -84,6 +84,24 @@ expect "a gate's log names it" says err "^ccl-compare: --fail-if 'straggler_lag>
 run 5 base.h5 gone.h5 --fail-if 'straggler_lag>+3%' --fail-if 'coll_call_num>0'
 run 2 base.h5 gone.h5 --fail-if 'straggler_lag>1s' --output-json
 expect "in JSON too" says out '"outcome": "not_judged", "why": "no step has the same ranks in both runs"'
+# A rank that is slow in the last two steps moves no median.
+plant late --seed 1 --fault slow_rank:rank=5,factor=1.4,from=8
+run 5 base.h5 late.h5 --fail-if new_straggler --fail-if 'iter_time>+3%'
+expect "only its mean moved" says out '^answer +no significant change .*single steps differ: step time, slowest$'
+expect "who is late" says out '^late +first none; second rank 5 since step 8 \([0-9.]+ ms a step\)$'
+expect "the bound that sees it" says out '^fail-if +new_straggler: BROKEN by rank 5 since step 8 '
+expect "the bound on the median does not, and that is said" says out 'its mean moved by \+[0-9.]+ %: single steps differ'
+run 0 late.h5 base.h5 --fail-if new_straggler
+expect "none is new" says out '^fail-if +new_straggler: kept$'
+run 5 base.h5 late.h5 --fail-if new_straggler --output-json
+expect "in JSON too" says out '"outcome": "broken", "why": "rank 5 since step 8 '
+run 0 base.h5 late.h5 --metric iter_time
+expect "not of what was not asked for" silent_about out '^late'
+run 0 base.h5 again.h5 --fail-if new_straggler
+expect "the same ranks are not named twice" silent_about out '^late'
+run 2 base.h5 gone.h5 --fail-if new_straggler
+expect "a rank that is gone may be late" says out '^fail-if +new_straggler: NOT JUDGED \(the second run lacks rank 5 or a part of it\)'
+run 2 base.h5 few.h5 --fail-if new_straggler
 run 0 cut.h5 gone.h5 --output-json
 expect "in JSON too" says out '"first_run": "8 of 8 ranks analysed, 1 of them in part: rank 3 \(step 9 lost with the damage\); 6 steps'
 expect "who lacks what" says out '"incomplete": \["first: damaged rank 3", "first: without GPU numbers: rank 3 in step 9 \(lost with the damage of the file\)", "second: missing rank 5"\]'

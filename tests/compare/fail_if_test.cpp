@@ -62,6 +62,12 @@ TEST(ParseBound, SizesAndRates) {
   EXPECT_DOUBLE_EQ(parse_bound("bandwidth.x_bytes_per_s<20GB/s").limit, 20e9);
 }
 
+TEST(ParseBound, ANewStragglerIsABoundOfItsOwn) {
+  EXPECT_TRUE(parse_bound("new_straggler").new_straggler);
+  EXPECT_FALSE(parse_bound("iter_time>+3%").new_straggler);
+  EXPECT_THAT(refusal("new_stragler"), ::testing::HasSubstr("Did you mean 'new_straggler'"));
+}
+
 Change change(double first, double second, double band) {
   Change out = compare_samples({first}, {second}, Better::lower);
   out.band = band;
