@@ -116,15 +116,20 @@ std::string hosts_text(const Ranks& ranks, const RunFacts& facts) {
   return text + ")";
 }
 
-void add_input(Page& page, const Results& results) {
-  const RunFacts facts = run_facts(results);
+/// "runs, run a: 8 files (kineto), 0.72 MB".
+std::string input_text(const Results& results, const RunFacts& facts) {
   const Input& input = results.input;
   std::string first = input.root;
   if (!input.run.empty() && input.run != ".") first += ", run " + input.run;
   first += ": " + counted(input.files.size(), "file") + " (" + joined(facts.formats) + "), " +
            gigabytes(static_cast<double>(facts.input_bytes));
   if (results.partial) first += "; ENDED EARLY, not all files were read";
-  page.add_labelled("input", first);
+  return first;
+}
+
+void add_input(Page& page, const Results& results) {
+  const RunFacts facts = run_facts(results);
+  page.add_labelled("input", input_text(results, facts));
   if (results.ranks.entries.empty())
     return page.add_labelled("ranks", results.partial ? "none: no trace had been read yet" : "none: no trace among the files");
   page.add_labelled("ranks", ranks_line(results));
@@ -237,6 +242,8 @@ std::string metric_details(const Results& results) {
   std::string out;
   const std::string parts = parts_text(results.ranks);
   const auto add = [&out](const std::string& line) { out += one_line(line) + "\n"; };
+  if (!results.config.input.run.empty())  // of several the reader must know which
+    add("input         " + input_text(results, run_facts(results)));
   for (const MetricResult& metric : results.metrics) {
     const Report& report = metric.report;
     if (!out.empty()) out += "\n";

@@ -104,6 +104,8 @@ run 0 sweep --run lr1 -o lr1.h5
 expect "a found card that is none is a warning with its reason" says err '^card_invalid: .*workload_card.yaml: it has none of'
 run 0 runs --each-run -o runs.h5
 expect "a file per run" [ -f runs.first.h5 ] && expect "a file per run" [ -f runs.second.h5 ]
+run 0 runs --each-run --metric iter_time -o runs.h5
+expect "the details say of which run they are" [ "$(grep -oE '^input .*, run (first|second): ' out | grep -oE 'first|second' | xargs)" = "first second" ]
 run 0 runs --each-run --output-json -o runs.h5
 expect "a JSON list of runs" says out '^\[\{.*'
 

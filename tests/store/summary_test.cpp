@@ -133,7 +133,7 @@ TEST(SummaryPage, AnEntryStandsWholeOrNotAtAll) {
 }
 
 TEST(MetricDetails, ShowDefinitionStatusValuesAndDetails) {
-  const test::Run run = test::sample_run();
+  test::Run run = test::sample_run();
   Results results = run.results();
   results.metrics = {test::sample_metric()};
   results.metrics[0].report.details = {"detail \x1B[1m line"};
@@ -144,6 +144,9 @@ TEST(MetricDetails, ShowDefinitionStatusValuesAndDetails) {
   EXPECT_THAT(text, HasSubstr("p99_ns = unknown"));
   EXPECT_THAT(text, HasSubstr("worst_rank = rank 3"));
   EXPECT_THAT(text, HasSubstr("detail ?[1m line"));
+  EXPECT_THAT(text, StartsWith("sample_time "));
+  run.config.input.run = run.input.run = "lr1";
+  EXPECT_THAT(metric_details(results), ::testing::MatchesRegex("input         .*, run lr1: [^\n]*\n\nsample_time .*")) << "one of several runs";
 }
 
 TEST(ResultsJson, HoldsCoverageMetricsAndWarnings) {
