@@ -86,6 +86,8 @@ class FiguresTest(PlantedTest):
         self.assertIn("since step 8", lines["straggler_steps"])
         self.assertRegex(lines["blame_matrix"], r"^Of all waiting \d+% is the order of pipeline stages; of the rest \d+% is "
                                                 r"for the straggler, rank 5: ")
+        self.assertRegex(lines["lag_groups"], r"^Half of the collectives beside the pipeline's wait less than .*; \d+% of their "
+                                              r"delay is on (tp \[4, 5\]|dp \[5, 7\])$", "a group of the straggler")
         self.assertRegex(lines["critical_path"], r"^The critical path is \d+% compute and \d+% communication; \d+% of it is on "
                                                  r"rank 5; ")
         self.assertRegex(lines["what_if"], r"\(S = 1\.\d+\); most is saved by: rank 5 like its peers \(\d\.\d%\)$")
@@ -126,6 +128,15 @@ class FiguresTest(PlantedTest):
         small = look.shrink(cells)
         self.assertLessEqual(small.shape, (700, 1400))
         self.assertEqual(small.max(), 5.0)
+
+    def test_a_box_of_lags_that_are_all_alike_is_marked(self):
+        draw = importlib.import_module("figures.lag_groups")
+        fig, ax = look.figure()
+        ax.set_xscale("log")
+        ax.set_xlim(1, 1e4)
+        draw.mark_thin(ax, [draw.box(name, np.array(lag), look.SKY) for name, lag in (("a", [100.0, 101.0]), ("b", [10.0, 900.0]))])
+        self.assertEqual([line.get_ydata()[0] for line in ax.lines], [1])
+        look.plt.close(fig)
 
     def test_experts_and_pairs_of_ranks(self):
         lines, _ = self.plot(self.make("experts", EXPERTS), "--only", "experts,traffic_matrix")
