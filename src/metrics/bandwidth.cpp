@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/collective_math.hpp"
+#include "core/speed_text.hpp"
 #include "metrics/format.hpp"
 #include "metrics/hardware.hpp"
 #include "metrics/hockney.hpp"
@@ -21,9 +22,6 @@
 namespace ccl {
 
 namespace {
-
-/// Median bus bytes below which the page tells a time instead of a rate.
-constexpr double latency_bound_bytes = 64 * 1024;
 
 struct Bandwidth {
   static MetricInfo info() {
@@ -63,8 +61,14 @@ struct Bandwidth {
     std::int64_t instances_count = 0, incomplete_count = 0;
     HockneyMeans means;
     double median = 0, p5 = 0, p95 = 0, link_median = 0;  // bytes/s; the last over the GPU's link or NIC
+    double size_bytes = 0, transfer_ns = 0;               // medians
     HockneyFit fit;
     auto key() const { return std::tuple(op, dimension, link_class); }
+    std::string speeds_text() const {
+      const std::string middle = speed_text(median, size_bytes, transfer_ns);
+      if (is_latency(size_bytes)) return "transfer median " + middle;
+      return "busbw median " + middle + ", p5 " + gigabytes_per_s(p5) + ", p95 " + gigabytes_per_s(p95);
+    }
     void add(const Sample& sample) {
       ++instances_count;
       incomplete_count += sample.incomplete ? 1 : 0;
@@ -87,11 +91,6 @@ struct Bandwidth {
     auto key() const { return std::tuple(op, link_class); }
     static TableInfo table() { return {}; }
     static std::vector<ColumnSpec<Pooled>> columns(const Resolver&) { return {}; }
-    /// The rate of a message that small says how long a hop takes, not what the link carries: the time is told instead.
-    std::string text() const {
-      if (size_bytes >= latency_bound_bytes) return gigabytes_per_s(bytes_per_s);
-      return microseconds(transfer_ns) + " (latency of " + gigabytes(size_bytes) + ")";
-    }
   };
   /// Not written: ranks with a matched collective.
   struct Seen {
@@ -153,7 +152,7 @@ struct Bandwidth {
     std::vector<Asked> asked;
     for (std::size_t c = 0; c < classes.size(); ++c) {
       for (const double percent : {50, 5, 95}) asked.push_back({{list_of(c, List::speed)}, percent});
-      asked.push_back({{list_of(c, List::link_speed)}, 50});
+      for (const List list : {List::link_speed, List::size, List::transfer}) asked.push_back({{list_of(c, list)}, 50});
     }
     std::map<std::tuple<CollectiveOp, LinkClass>, std::vector<std::size_t>> pools;
     for (std::size_t c = 0; c < classes.size(); ++c) pools[{classes[c].op, classes[c].link_class}].push_back(c);
@@ -166,7 +165,8 @@ struct Bandwidth {
     if (!comm.is_first()) return;  // all know it, one says it
     auto answer = answers.begin();
     for (std::size_t c = 0; c < classes.size(); ++c) {
-      for (double Class::*value : {&Class::median, &Class::p5, &Class::p95, &Class::link_median}) classes[c].*value = *answer++;
+      for (double Class::*value : {&Class::median, &Class::p5, &Class::p95, &Class::link_median, &Class::size_bytes, &Class::transfer_ns})
+        classes[c].*value = *answer++;
       classes[c].fit = sums[c].fit();
     }
     for (const auto& [key, members] : pools) {
@@ -189,7 +189,8 @@ struct Bandwidth {
       if (op != CollectiveOp::all_reduce && op != CollectiveOp::all_gather && op != CollectiveOp::reduce_scatter && headlines.size() > 3) continue;
       out.value(std::string(to_text(op)) + "_" + std::string(to_text(link_class)) + "_median_busbw_bytes_per_s", pooled.bytes_per_s,
                 "median over matched instances, by transfer time");
-      line += (line.empty() ? "" : ", ") + std::string(to_text(op)) + " " + std::string(to_text(link_class)) + " " + pooled.text();
+      line += (line.empty() ? "" : ", ") + std::string(to_text(op)) + " " + std::string(to_text(link_class)) + " " +
+              speed_text(pooled.bytes_per_s, pooled.size_bytes, pooled.transfer_ns);
     }
     for (const LinkClass link_class : {LinkClass::intra, LinkClass::inter}) {
       const Peak peak = hardware.link(link_class);
@@ -206,9 +207,8 @@ struct Bandwidth {
     add_line(out.page, "bandwidth", "median busbw by transfer time: " + line);
     std::vector<std::string> lines;
     for (const Class& c : classes)
-      lines.push_back(fmt::format("  {} {} {}: {} matched, busbw median {}, p5 {}, p95 {}; {}",
-                                  to_text(c.op), to_text(c.dimension), to_text(c.link_class), c.instances_count,
-                                  gigabytes_per_s(c.median), gigabytes_per_s(c.p5), gigabytes_per_s(c.p95), fit_text(c.fit)));
+      lines.push_back(fmt::format("  {} {} {}: {} matched, {}; {}", to_text(c.op), to_text(c.dimension), to_text(c.link_class),
+                                  c.instances_count, c.speeds_text(), fit_text(c.fit)));
     add_capped(out.details, lines);
     out.ranks_covered = static_cast<std::int64_t>(tables.of<Seen>().size());
   }
@@ -257,6 +257,9 @@ struct Bandwidth {
     percentile("median_busbw_bytes_per_s", 50, &Class::median);
     percentile("p5_busbw_bytes_per_s", 5, &Class::p5);
     percentile("p95_busbw_bytes_per_s", 95, &Class::p95);
+    all.push_back(derived<Class>("median_bus_bytes", "bytes", "median of the bus bytes of an instance; below 64 KiB its transfer is latency",
+                                 [](const Class& c) { return c.size_bytes; }));
+    all.push_back(derived<Class>("median_transfer_ns", "ns", "median of the transfer times", [](const Class& c) { return c.transfer_ns; }));
     all.push_back(derived<Class>("median_share_of_peak_ratio", "", "median rate on the GPU's link or NIC / its one-way peak",
                                  [&hardware](const Class& c) {
                                    const Peak peak = hardware.link(c.link_class);

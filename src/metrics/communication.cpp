@@ -108,6 +108,7 @@ struct Communication {
     out.payload_bytes = moved.payload_bytes;
     out.wire_bytes = moved.bus_bytes;
     if (moved.bus_bytes <= 0) return out;
+    out.timed_count = 1;
     out.timed_payload_bytes = moved.payload_bytes;
     out.timed_bus_bytes = moved.bus_bytes;
     out.timed_ns = record.dur_ns;

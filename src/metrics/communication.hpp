@@ -11,7 +11,7 @@ namespace ccl::communicating {
 struct Work {
   std::int64_t calls_count = 0, sum_ns = 0, unknown_bytes_count = 0;
   std::int64_t payload_bytes = 0, wire_bytes = 0;
-  std::int64_t timed_payload_bytes = 0, timed_bus_bytes = 0, timed_ns = 0;
+  std::int64_t timed_count = 0, timed_payload_bytes = 0, timed_bus_bytes = 0, timed_ns = 0;
   std::int64_t matched_count = 0, matched_payload_bytes = 0, matched_bus_bytes = 0, transfer_ns = 0;
   void combine(const Work& other);
   bool known() const { return unknown_bytes_count < calls_count; }

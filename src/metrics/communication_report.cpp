@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/speed_text.hpp"
 #include "metrics/communication.hpp"
 #include "metrics/hardware.hpp"
 #include "metrics/moved.hpp"
@@ -11,7 +12,23 @@
 namespace ccl::communicating {
 namespace {
 
-std::string shown(double bytes_per_s) { return std::isnan(bytes_per_s) ? "unknown" : gigabytes_per_s(bytes_per_s); }
+double mean_of(std::int64_t sum, std::int64_t count) { return ratio(static_cast<double>(sum), static_cast<double>(count)); }
+
+bool is_latency(const Work& work) { return ccl::is_latency(mean_of(work.timed_bus_bytes, work.timed_count)); }
+
+/// Of `count` calls in all. Where calls are latency, the mean of their times.
+std::string shown(const Work& work, std::int64_t bus_bytes, std::int64_t ns, std::int64_t count) {
+  const double speed = rate(bus_bytes, ns);
+  if (std::isnan(speed)) return "unknown";
+  return is_latency(work) ? microseconds(mean_of(ns, count)) : gigabytes_per_s(speed);
+}
+
+/// "42.1 GB/s (152 GB/s)", "812 us (23.6 us; latency of 4 B)".
+std::string both(const Work& work, const std::string& own, const std::string& transfer) {
+  const std::string latency = is_latency(work) ? "latency of " + gigabytes(mean_of(work.timed_bus_bytes, work.timed_count)) : "";
+  const std::string in = transfer + (transfer.empty() || latency.empty() ? "" : "; ") + latency;
+  return own + (in.empty() ? "" : " (" + in + ")");
+}
 
 /// Share of the one-way peak of the link that the bus bytes go over, by transfer time.
 double share_of_peak(const BySize& row, const Hardware& hardware) {
@@ -45,13 +62,16 @@ void add_operations(const std::vector<ByOp>& rows, Report& out) {
     const double transfer = rate(row.work.matched_bus_bytes, row.work.transfer_ns);
     out.value(name + "_busbw_bytes_per_s", own, "bus bytes / own duration, waiting included");
     out.value(name + "_transfer_busbw_bytes_per_s", transfer, "bus bytes / transfer time");
+    const Work& work = row.work;
+    const std::string own_text = shown(work, work.timed_bus_bytes, work.timed_ns, work.timed_count),
+                      transfer_text = shown(work, work.matched_bus_bytes, work.transfer_ns, work.matched_count);
     if (!std::isnan(own))
-      line += (line.empty() ? "" : ", ") + name + " " + shown(own) + (std::isnan(transfer) ? "" : " (" + shown(transfer) + ")");
+      line += (line.empty() ? "" : ", ") + name + " " + both(work, own_text, std::isnan(transfer) ? "" : transfer_text);
     lines.push_back(fmt::format("  {}: {} calls, union {}, exposed {}, payload {}, busbw {}, by transfer time {}", name,
                                 row.work.calls_count, milliseconds(static_cast<double>(row.busy.union_ns)),
                                 milliseconds(static_cast<double>(row.busy.exposed_ns)),
                                 row.work.known() ? gigabytes(static_cast<double>(row.work.payload_bytes)) : "unknown",
-                                shown(own), shown(transfer)));
+                                own_text, transfer_text));
   }
   add_line(out.page, "busbw", line.empty() ? "unknown: no kernel carries a message size" : "with waiting (by transfer time): " + line);
   add_capped(out.details, lines);
@@ -65,6 +85,7 @@ void Work::combine(const Work& other) {
   unknown_bytes_count += other.unknown_bytes_count;
   payload_bytes += other.payload_bytes;
   wire_bytes += other.wire_bytes;
+  timed_count += other.timed_count;
   timed_payload_bytes += other.timed_payload_bytes;
   timed_bus_bytes += other.timed_bus_bytes;
   timed_ns += other.timed_ns;

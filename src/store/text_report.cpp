@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "core/speed_text.hpp"
 #include "core/statistics.hpp"
 #include "core/wording.hpp"
 #include "exchange/coverage.hpp"
@@ -168,12 +169,15 @@ void add_load(Text& text, const Results& results) {
   text.plain("  Bandwidth (busbw of nccl-tests, by transfer time) and Alpha-Beta model");
   const ResultTable& classes = speed.table("rows");
   for (std::int64_t row = 0; row < classes.rows_count; ++row) {
-    const double share = real_of(classes, row, "median_share_of_peak_ratio"), alpha_ns = real_of(classes, row, "alpha_ns");
-    std::string line = "median " + gigabytes_per_s(real_of(classes, row, "median_busbw_bytes_per_s")) + ", p5 " +
-                       gigabytes_per_s(real_of(classes, row, "p5_busbw_bytes_per_s")) + ", p95 " +
-                       gigabytes_per_s(real_of(classes, row, "p95_busbw_bytes_per_s")) + " over " +
-                       number(real_of(classes, row, "instances_count"), 0);
-    if (!std::isnan(share)) line += ", " + percent(share) + " of the link's one-way peak";
+    const double share = real_of(classes, row, "median_share_of_peak_ratio"), alpha_ns = real_of(classes, row, "alpha_ns"),
+                 size_bytes = real_of(classes, row, "median_bus_bytes");
+    std::string line = "median " + speed_text(real_of(classes, row, "median_busbw_bytes_per_s"), size_bytes,
+                                              real_of(classes, row, "median_transfer_ns"));
+    if (!is_latency(size_bytes))
+      line += ", p5 " + gigabytes_per_s(real_of(classes, row, "p5_busbw_bytes_per_s")) + ", p95 " +
+              gigabytes_per_s(real_of(classes, row, "p95_busbw_bytes_per_s"));
+    line += " over " + number(real_of(classes, row, "instances_count"), 0);
+    if (!std::isnan(share) && !is_latency(size_bytes)) line += ", " + percent(share) + " of the link's one-way peak";
     if (!std::isnan(alpha_ns))
       line += "; alpha " + microseconds(alpha_ns) + ", beta " + gigabytes_per_s(real_of(classes, row, "beta_bytes_per_s")) +
               ", R2 " + number(real_of(classes, row, "r_squared"), 3);

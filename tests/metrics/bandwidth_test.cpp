@@ -38,6 +38,11 @@ TEST(Bandwidth, SmallMessagesShowTheirTimeOnThePage) {
   SmallRun run = two_ranks("a");
   const std::vector<std::string> page = run.result("bandwidth").report.page;
   EXPECT_NE(page.at(0).find("all_gather intra 0.40 us (latency of 3.00 kB)"), std::string::npos) << page.at(0);
+  const MetricResult result = run.result("bandwidth");
+  EXPECT_EQ(real_at(result, 0, "median_bus_bytes"), 3000);
+  EXPECT_EQ(real_at(result, 0, "median_transfer_ns"), 400);
+  const std::string& detail = result.report.details.at(0);
+  EXPECT_NE(detail.find("transfer median 0.40 us (latency of 3.00 kB); "), std::string::npos) << detail;
 }
 
 TEST(Bandwidth, HockneyFindsLatencyAndRate) {

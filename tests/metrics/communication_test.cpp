@@ -32,6 +32,13 @@ TEST(Communication, BandwidthFromTheOwnTimeAndFromTheTransferTime) {
   EXPECT_DOUBLE_EQ(headline(result, "all_reduce_transfer_busbw_bytes_per_s"), 2000 * 1e9 / 200);
 }
 
+TEST(Communication, SmallMessagesShowTheirTimes) {
+  SmallRun run = two_ranks();
+  const Report report = run.result("communication").report;
+  EXPECT_NE(report.page.at(0).find("all_reduce 0.25 us (0.10 us; latency of 1.00 kB)"), std::string::npos) << report.page.at(0);
+  EXPECT_NE(report.details.at(0).find("busbw 0.25 us, by transfer time 0.10 us"), std::string::npos) << report.details.at(0);
+}
+
 TEST(Communication, RowsHaveTimeUnionAndExposure) {
   SmallRun run = two_ranks();
   const MetricResult result = run.result("communication");

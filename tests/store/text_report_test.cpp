@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "store/sample_results.hpp"
@@ -51,6 +52,37 @@ TEST(TextReport, ItsHeadSaysWhichRanksWereReadInPart) {
   entry.facts.steps.push_back({.number = 10, .devices = {{.device = 0}}, .lost_events = true});
   EXPECT_NE(text_report(run.results(), moment)
                 .find("Ranks:                            4 of 5 analysed, 1 of them in part: rank 1 (step 10 lost with the damage), missing rank 4\n"),
+            std::string::npos);
+}
+
+struct Speed {
+  std::string op;
+  double busbw = 0, size_bytes = 0, transfer_ns = 0, share = 0, unknown = std::nan("");
+  std::int64_t count = 24;
+};
+
+TEST(TextReport, SmallMessagesAreNoSlowNetwork) {
+  const auto number = [](const char* name, double Speed::*value) {
+    return derived<Speed>(name, "", "", [value](const Speed& row) { return row.*value; });
+  };
+  const auto text = [](const char* name) { return text_column<Speed>(name, "", [](const Speed& row) { return row.op; }); };
+  const std::vector<ColumnSpec<Speed>> columns{
+      text("op"), text("dimension"), text("link_class"), column("instances_count", &Speed::count, "", ""),
+      number("median_busbw_bytes_per_s", &Speed::busbw), number("p5_busbw_bytes_per_s", &Speed::busbw),
+      number("p95_busbw_bytes_per_s", &Speed::busbw), number("median_bus_bytes", &Speed::size_bytes),
+      number("median_transfer_ns", &Speed::transfer_ns), number("median_share_of_peak_ratio", &Speed::share),
+      number("alpha_ns", &Speed::unknown), number("beta_bytes_per_s", &Speed::unknown), number("r_squared", &Speed::unknown)};
+  test::Run run;
+  Results results = run.results();
+  MetricResult communication, bandwidth;
+  communication.info.name = "communication";
+  bandwidth.info.name = "bandwidth";
+  bandwidth.report.extra_tables.push_back(make_table(
+      "rows", "speeds", columns, std::vector<Speed>{{"small", 0.46e6, 4, 8700, 1e-6}, {"large", 186e9, 48e6, 258e3, 0.62}}));
+  results.metrics = {communication, bandwidth};
+  const std::string report = text_report(results, moment);
+  EXPECT_NE(report.find("small small small:              median 8.70 us (latency of 4 B) over 24\n"), std::string::npos) << report;
+  EXPECT_NE(report.find("median 186 GB/s, p5 186 GB/s, p95 186 GB/s over 24, 62.0 % of the link's one-way peak\n"),
             std::string::npos);
 }
 
