@@ -44,6 +44,11 @@ struct IterTime {
     }
   };
   using Tables = RowTables<Row>;
+  /// The longest over ranks and devices; -1: none has it.
+  struct ByStep {
+    StepId step;
+    std::int64_t step_ns = -1, period_ns = -1;
+  };
 
   static void local(const RankTrace& trace, const LocalContext&, Tables& out) {
     for (const Step& step : trace.steps)
@@ -62,8 +67,9 @@ struct IterTime {
 
   static void report(const Tables& tables, const ReportContext&, Report& out) {
     const auto& rows = tables.of<Row>();
-    const auto step_ns = largest_per_step(rows, [](const Row& row) { return row.step_ns; });
-    const auto period_ns = largest_per_step(rows, [](const Row& row) { return row.period_ns(); });
+    const std::vector<ByStep> steps = largest_per_step(rows);
+    const std::vector<double> step_ns = known(steps, &ByStep::step_ns), period_ns = known(steps, &ByStep::period_ns);
+    out.show(step_table(steps));
     if (step_ns.empty() && period_ns.empty()) return out.absent("no step has a duration");
     CappedLines lines;
     const std::vector<double>& shown = step_ns.empty() ? period_ns : step_ns;
@@ -85,17 +91,29 @@ struct IterTime {
   }
 
  private:
-  // Largest known value per step, in step order. Rows are sorted by step.
-  template <class Value>
-  static std::vector<double> largest_per_step(const std::vector<Row>& rows, Value value) {
-    std::vector<double> out;
-    for (std::size_t i = 0; i < rows.size();) {
-      std::int64_t largest = -1;
-      const StepId step = rows[i].step;
-      for (; i < rows.size() && rows[i].step == step; ++i) largest = std::max(largest, value(rows[i]));
-      if (largest >= 0) out.push_back(static_cast<double>(largest));
+  // In step order. Rows are sorted by step.
+  static std::vector<ByStep> largest_per_step(const std::vector<Row>& rows) {
+    std::vector<ByStep> out;
+    for (const Row& row : rows) {
+      if (out.empty() || out.back().step != row.step) out.push_back({row.step});
+      out.back().step_ns = std::max(out.back().step_ns, row.step_ns);
+      out.back().period_ns = std::max(out.back().period_ns, row.period_ns());
     }
     return out;
+  }
+
+  static std::vector<double> known(const std::vector<ByStep>& steps, std::int64_t ByStep::*value) {
+    std::vector<double> out;
+    for (const ByStep& step : steps)
+      if (step.*value >= 0) out.push_back(static_cast<double>(step.*value));
+    return out;
+  }
+
+  static ResultTable step_table(const std::vector<ByStep>& steps) {
+    std::vector<ColumnSpec<ByStep>> all = key_columns<ByStep>();
+    all.push_back(column("step_ns", &ByStep::step_ns, "ns", "longest CPU step over ranks", -1));
+    all.push_back(column("period_ns", &ByStep::period_ns, "ns", "longest period on the GPU over ranks and devices", -1));
+    return make_table("by_step", "duration of each step on the slowest rank", all, steps);
   }
 
   static void add_statistics(Report& out, const std::string& what, const std::vector<double>& values) {

@@ -41,7 +41,7 @@ struct ThroughputTokens {
     out.value("step_mean_ns", rate.total_ns / static_cast<double>(rate.steps.size()), "mean of the slowest rank");
     out.note("inputs", rate.inputs, "values used and where they come from");
     out.extra_tables.push_back(make_table("rows", "throughput of each step as each rank sees it", columns(tokens, gpus), rows));
-    out.extra_tables.push_back(make_table("by_step", "throughput of each step", step_columns(tokens, gpus), rate.steps));
+    out.show(make_table("by_step", "throughput of each step", step_columns(tokens, gpus), rate.steps));
     add_line(out.page, "throughput", whole(rate.tokens_per_s) + " tokens/s, " + whole(rate.tokens_per_s / gpus) +
                                          " per GPU (" + std::to_string(rate.gpus_count) + " GPUs), " +
                                          one_digit(samples_per_s) + " samples/s; " + rate.inputs);

@@ -27,6 +27,11 @@ TEST(IterTime, AStepLastsAsLongAsOnItsSlowestRank) {
   EXPECT_DOUBLE_EQ(headline(result, "step_max_ns"), 400);
   EXPECT_DOUBLE_EQ(headline(result, "step_inner_mean_ns"), 300);
   EXPECT_EQ(table(result, "rows").rows_count, 6);
+  EXPECT_EQ(table(result, "by_step").rows_count, 3);
+  EXPECT_TRUE(table(result, "by_step").shown) << "the JSON has the time of each step";
+  EXPECT_EQ(integer_at(result, "by_step", 0, "step_ns"), 400);
+  EXPECT_EQ(integer_at(result, "by_step", 1, "step_ns"), 300);
+  EXPECT_EQ(integer_at(result, "by_step", 1, "period_ns"), 250) << "rank 1: a gap of 200 and a window of 50";
 }
 
 TEST(IterTime, PeriodIsTheGapAndTheWindow) {
@@ -46,6 +51,7 @@ TEST(IterTime, WithoutMarkersOnlyThePeriodIsKnown) {
   EXPECT_TRUE(std::isnan(headline(result, "step_mean_ns")));
   EXPECT_DOUBLE_EQ(headline(result, "period_mean_ns"), 40);
   EXPECT_EQ(integer_at(result, "rows", 0, "step_ns"), -1);
+  EXPECT_EQ(integer_at(result, "by_step", 0, "step_ns"), -1);
 }
 
 TEST(IterTime, TheOldNameStillWorks) {
