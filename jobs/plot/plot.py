@@ -22,7 +22,11 @@ def arguments():
     parser.add_argument("--html", type=pathlib.Path, help="also write one HTML file that needs no network")
     parser.add_argument("--only", help="comma-separated names of figures: " + ", ".join(figures.ORDER))
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing of figures")
-    return parser.parse_args()
+    options = parser.parse_args()
+    for option, path in (("-o", options.output), ("--html", options.html)):
+        if path and path.name == "-":
+            parser.error(f"{option} {path} is not written to stdout: name a {'folder' if option == '-o' else 'file'}")
+    return options
 
 
 def draw_one(results, name, folder):

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "compare/show.hpp"
+#include "config/check.hpp"
 #include "config/values.hpp"
 #include "progress_line.hpp"
 #include "standard_output.hpp"
@@ -109,6 +110,7 @@ void refuse_unknown_metrics(const CompareRequest& request) {
 int compare(const CompareRequest& request) {
   if (request.files.size() < 2) throw bad_request("nothing to compare", "name two or more result files", "See --help.");
   refuse_unknown_metrics(request);
+  refuse_stdout("output", request.hdf5);
   check_replaced_comparison(request.hdf5, request.files);
   std::deque<StoredRun> runs;
   CompareResults results;

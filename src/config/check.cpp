@@ -32,8 +32,17 @@ void check_file_place(const std::string& what, const fs::path& file, const std::
 
 }  // namespace
 
+void refuse_stdout(const std::string& what, const std::string& file) {
+  if (fs::path(file).filename() == "-")
+    throw bad_request(what + " " + file, "is not written to stdout",
+                      "Name a file; the page is on stdout, with --output-json as JSON.");
+}
+
 void check_output_place(const Config& config) {
   if (config.output.hdf5.empty()) throw bad_request("output", "the name is empty", "Use -o FILE.");
+  refuse_stdout("output", config.output.hdf5);
+  refuse_stdout("--timeline-json", config.timeline_export.file);
+  refuse_stdout("--report-dir", config.output.report_dir);
   check_file_place("output " + config.output.hdf5, config.output.hdf5, "Use -o FILE.");
   const std::string& timeline = config.timeline_export.file;
   if (!timeline.empty()) check_file_place("--timeline-json " + timeline, timeline, "Name another file.");

@@ -7,6 +7,9 @@
 
 namespace ccl {
 
+/// "-" is no file: who writes it means stdout, where the page goes. `what`: the option, as messages name it.
+void refuse_stdout(const std::string& what, const std::string& file);
+
 /// Throws bad_request when a file that is asked for could not be put where it is wanted: better now than after an hour.
 void check_output_place(const Config& config);
 

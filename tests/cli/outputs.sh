@@ -52,6 +52,10 @@ refused "exists and is no result of ccl-analyze" "$analyze" "$traces" -o compari
 refused "exists and is no timeline of ccl-analyze" "$analyze" "$traces" -o new.h5 --timeline-json mine.json
 refused "exists and is no timeline of ccl-analyze" "$analyze" "$traces" -o new.h5 --timeline-json old.h5
 refused "is no regular file" "$analyze" "$traces" -o /dev/null
+for option in -o --timeline-json --report-dir; do
+  refused " - (is not written to stdout). Name a file; the page is on stdout" "$analyze" "$traces" $option -
+done
+refused "output - (is not written to stdout)" "$compare" old.h5 old.h5 -o -
 mkdir runs && cp -r "$traces" runs/first && cp -r "$traces" runs/second && cp notes.txt runs.second.h5
 refused "output runs.second.h5 (exists and is no result" "$analyze" runs --each-run -o runs.h5
 refused "the same file as the input old.h5)" "$compare" old.h5 same.h5 -o old.h5

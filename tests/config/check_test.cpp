@@ -34,6 +34,16 @@ TEST(OutputPlace, IsCheckedBeforeAnyTraceIsRead) {
   EXPECT_THAT(refusal(folder.path("x.h5"), folder.path()), ::testing::HasSubstr("is a folder"));
 }
 
+TEST(OutputPlace, ADashIsNoFile) {
+  EXPECT_EQ(refusal("-"),
+            "output - (is not written to stdout). Name a file; the page is on stdout, with --output-json as JSON.");
+  EXPECT_THAT(refusal("jobs/-"), ::testing::HasSubstr("not written to stdout")) << "as a job file's path is read";
+  EXPECT_THAT(refusal("x.h5", "-"), ::testing::StartsWith("--timeline-json - (is not written to stdout)"));
+  EXPECT_EQ(refusal("x-.h5"), "accepted");
+  EXPECT_THROW(refuse_stdout("--report-dir", "-"), FatalError);
+  EXPECT_NO_THROW(refuse_stdout("--report-dir", ""));
+}
+
 TEST(Window, EndsBehindItsStart) {
   const auto refused = [](const char* start, const char* end) {
     Config config;
