@@ -148,15 +148,16 @@ std::string answer(const Comparison& comparison) {
   if (comparison.whole.empty()) return "nothing to compare: no metric has values in both files";
   const std::size_t told = comparison.whole.size() - unknown;
   if (first_moved == nullptr && told == 0)
-    return fmt::format("cannot tell: the noise of all {} figures is unknown (a run has one step)", unknown);
+    return fmt::format("cannot tell: the noise of {} is unknown (a run has one step)",
+                       unknown == 1 ? "the one figure" : fmt::format("all {} figures", unknown));
   if (first_moved == nullptr)
-    return fmt::format("no significant change in any of {} figures", told) +
+    return "no significant change in " + (told == 1 ? "the one figure" : fmt::format("any of {} figures", told)) +
            (unknown == 0 ? "" : fmt::format("; of {} more the noise is unknown (a run has one value)", unknown));
-  return fmt::format("{}: {} -> {}, {} ({}, noise {}); {} of {} figures changed", first_moved->figure.label,
+  return fmt::format("{}: {} -> {}, {} ({}, noise {}); {} of {} changed", first_moved->figure.label,
                      value_text(first_moved->change.first, first_moved->figure),
                      value_text(first_moved->change.second, first_moved->figure), moved_text(*first_moved),
                      verdict_text(first_moved->change.verdict), noise_text(*first_moved), moved,
-                     comparison.whole.size());
+                     counted(comparison.whole.size(), "figure"));
 }
 
 std::string split_text(const Comparison& comparison, std::int64_t top) {

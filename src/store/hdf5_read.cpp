@@ -24,6 +24,14 @@ herr_t collect_attribute(hid_t, const char* name, const H5A_info_t*, void* out) 
   return 0;
 }
 
+bool is_hdf5(const std::string& path, [[maybe_unused]] hid_t access) {
+#if H5_VERSION_GE(1, 12, 0)
+  return H5Fis_accessible(path.c_str(), access) > 0;
+#else
+  return H5Fis_hdf5(path.c_str()) > 0;
+#endif
+}
+
 std::vector<std::int64_t> shape_of(hid_t dataset) {
   const Handle space(H5Dget_space(dataset), H5Sclose);
   std::array<hsize_t, 2> shape{};
@@ -79,6 +87,7 @@ InputFile::InputFile(const std::string& path) : path_(path) {
     throw FatalError(ExitCode::bad_request, "cannot read '" + path + "' (" + trouble + ")");
   hdf5::require_memory_to_open();
   const Handle access = hdf5::access();
+  if (!is_hdf5(path, access)) throw FatalError(ExitCode::bad_request, "cannot read '" + path + "' (it is no HDF5 file)");
   file_ = hdf5::check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), "read '" + path + "'", ExitCode::bad_request);
 }
 

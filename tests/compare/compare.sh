@@ -117,6 +117,11 @@ expect "forced, and said" says out '^forced +different '
 run 2 base.h5
 run 2 base.h5 nowhere.h5
 run 2 base.h5 compare.txt
+echo 'no HDF5' >notes.h5
+run 2 base.h5 notes.h5
+expect "what is wrong with the file" says err "^ccl-compare: cannot read 'notes.h5' \(it is no HDF5 file\)"
+run 0 base.h5 again.h5 --metric what_if
+expect "one is one" says out '^answer +no significant change in the one figure'
 run 2 base.h5 again.h5 --fail-if 'iter_time>3%'
 expect "the sign was forgotten" says err "For a change write 'iter_time>\+3%'"
 run 2 base.h5 again.h5 --fail-if 'mfu<2ms'
