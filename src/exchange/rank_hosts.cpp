@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <tuple>
 
 #include "discover/natural_order.hpp"
 #include "exchange/rank_rules.hpp"
@@ -34,18 +36,72 @@ std::int64_t block_size(const std::vector<RankEntry>& entries) {
   return any && !(size == 1 && several) ? size : 0;
 }
 
-/// Gives the rest of the entries hosts of `size` consecutive ranks; a block where one host is known by name keeps it.
-void place_in_blocks(Ranks& ranks, std::int64_t size, HostSource source, bool needs_device) {
-  std::vector<RankEntry>& entries = ranks.entries;
+/// Hosts of `size` consecutive ranks for the entries that have none; a block where one host is known by name keeps it.
+std::vector<std::string> block_hosts(const Ranks& ranks, std::int64_t size) {
   const auto block = [&](const RankEntry& e) { return std::pair(e.replica, e.rank.value / size); };
   std::map<std::pair<std::int32_t, std::int64_t>, std::string> named;
-  for (const RankEntry& e : entries)
+  for (const RankEntry& e : ranks.entries)
     if (has_host(e)) named.emplace(block(e), e.host);
-  for (RankEntry& e : entries) {
-    if (has_host(e) || (needs_device && e.facts.devices.empty())) continue;
+  std::vector<std::string> hosts;
+  for (const RankEntry& e : ranks.entries) {
     const auto known = named.find(block(e));
-    set_host(e, known != named.end() ? known->second : block_name(e.replica, e.rank.value / size * size, size, ranks.world_size), source);
+    if (has_host(e))
+      hosts.push_back(e.host);
+    else if (known != named.end())
+      hosts.push_back(known->second);
+    else
+      hosts.push_back(block_name(e.replica, e.rank.value / size * size, size, ranks.world_size));
   }
+  return hosts;
+}
+
+void place_in_blocks(Ranks& ranks, std::int64_t size, HostSource source, bool needs_device) {
+  std::vector<std::string> hosts = block_hosts(ranks, size);
+  for (std::size_t i = 0; i < ranks.entries.size(); ++i) {
+    RankEntry& e = ranks.entries[i];
+    if (!has_host(e) && !(needs_device && e.facts.devices.empty())) set_host(e, std::move(hosts[i]), source);
+  }
+}
+
+/// Two ranks that blocks of `size` put on one host although they used the same device, as ranks dealt out to the hosts
+/// in turn do: ranks of a job share no GPU. Where all ranks show the same ordinals each process sees only its own, and
+/// they tell nothing.
+std::optional<std::pair<const RankEntry*, const RankEntry*>> on_one_device(const Ranks& ranks, std::int64_t size) {
+  const std::vector<std::string> hosts = block_hosts(ranks, size);
+  std::map<std::tuple<std::int32_t, std::string, std::vector<std::int32_t>>, const RankEntry*> seen;
+  std::optional<std::pair<const RankEntry*, const RankEntry*>> found;
+  const std::vector<std::int32_t>* first = nullptr;
+  bool differ = false;
+  for (std::size_t i = 0; i < ranks.entries.size(); ++i) {
+    const RankEntry& e = ranks.entries[i];
+    if (e.facts.devices.empty()) continue;
+    if (first == nullptr) first = &e.facts.devices;
+    differ = differ || e.facts.devices != *first;
+    const auto [at, is_new] = seen.emplace(std::tuple(e.iteration, hosts[i], e.facts.devices), &e);
+    if (!is_new && !found && !(has_host(*at->second) && has_host(e))) found = std::pair(at->second, &e);
+  }
+  return differ ? found : std::nullopt;
+}
+
+/// Places the rest by the card's GPUs of a node, unless devices say otherwise.
+void place_by_card(const Workload& workload, Ranks& ranks, Problems& problems) {
+  const std::int64_t per_node = workload.gpus_per_node.value.value_or(0);
+  if (per_node <= 0 || std::all_of(ranks.entries.begin(), ranks.entries.end(), has_host)) return;
+  const auto clash = on_one_device(ranks, per_node);
+  if (!clash) {
+    if (ranks.ranks_per_host == 0) ranks.ranks_per_host = per_node;
+    place_in_blocks(ranks, per_node, HostSource::card, false);
+    return;
+  }
+  Problem problem;
+  problem.code = Code::card_disagrees;
+  problem.file = workload.card_file;
+  const std::vector<std::int32_t>& devices = clash->first->facts.devices;
+  problem.detail = "its " + std::to_string(per_node) + " GPUs in a node would put ranks " +
+                   std::to_string(clash->first->rank.value) + " and " + std::to_string(clash->second->rank.value) +
+                   " on one host, but both used GPU" + (devices.size() > 1 ? "s " : " ") + ranges_text(devices) +
+                   ": hosts are unknown (give --host-map)";
+  problems.add(std::move(problem));
 }
 
 }  // namespace
@@ -83,7 +139,7 @@ std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t si
   return prefix + "ranks " + std::to_string(first) + "-" + std::to_string(last);
 }
 
-void settle_hosts(const Input& input, Ranks& ranks) {
+void settle_hosts(const Input& input, Ranks& ranks, Problems& problems) {
   ranks.host_map = input.host_map;
   for (RankEntry& e : ranks.entries) {
     const TraceFile& file = file_of(e.facts, input);
@@ -97,9 +153,7 @@ void settle_hosts(const Input& input, Ranks& ranks) {
   const bool all = std::all_of(ranks.entries.begin(), ranks.entries.end(), has_host);
   if (!all) ranks.ranks_per_host = block_size(ranks.entries);
   if (ranks.ranks_per_host > 0) place_in_blocks(ranks, ranks.ranks_per_host, HostSource::block, true);
-  const std::int64_t per_node = input.workload.gpus_per_node.value.value_or(0);
-  if (!all && ranks.ranks_per_host == 0) ranks.ranks_per_host = per_node;
-  if (per_node > 0) place_in_blocks(ranks, per_node, HostSource::card, false);
+  place_by_card(input.workload, ranks, problems);
   for (RankEntry& e : ranks.entries)
     if (!has_host(e))
       e.host = std::string("?").append(e.replica >= 0 ? std::to_string(e.replica) + "/" : "").append(std::to_string(e.rank.value));

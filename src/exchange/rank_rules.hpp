@@ -17,8 +17,9 @@ const TraceFile& file_of(const RankFacts& facts, const Input& input);
 void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const Config& config, Ranks& ranks,
                          Problems& problems);
 
-/// Fills host, host_source, host_index of the entries, ranks.hosts and ranks.ranks_per_host.
-void settle_hosts(const Input& input, Ranks& ranks);
+/// Fills host, host_source, host_index of the entries, ranks.hosts and ranks.ranks_per_host. A card whose blocks the
+/// ranks' devices contradict is named.
+void settle_hosts(const Input& input, Ranks& ranks, Problems& problems);
 
 /// Name of a host that is a block of ranks: "ranks 8-15"; no rank at or above world_size (-1: unknown) is named.
 std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size, std::int64_t world_size);

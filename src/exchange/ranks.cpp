@@ -166,7 +166,7 @@ Ranks resolve_ranks(std::vector<RankFacts> facts, const Input& input, const Conf
   Ranks ranks;
   settle_rank_numbers(std::move(facts), input, config, ranks, problems);
   for (RankEntry& entry : ranks.entries) entry.status = status_of(entry.facts);
-  settle_hosts(input, ranks);
+  settle_hosts(input, ranks, problems);
   settle_steps(ranks, input, problems);
   settle_expected(input.workload, ranks, problems);
   compare_with_mesh(input.workload, ranks, problems);

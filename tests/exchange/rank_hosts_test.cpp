@@ -90,6 +90,62 @@ TEST(Hosts, CardCountWhenNothingElse) {
   EXPECT_EQ(link(ranks, {2, 3}), LinkClass::intra);
 }
 
+TEST(Hosts, RanksDealtOutInTurnContradictTheBlocksOfTheCard) {
+  RankBuilder b = placed({0, 1, 2, 3, 4, 5, 6, 7}, 4, 4);
+  for (RankFacts& f : b.facts) f.devices = {f.rank.value / 2};
+  b.input.workload.gpus_per_node = {4, "card"};
+  b.input.workload.card_file = "card.yaml";
+  const Ranks ranks = b.resolve();
+  EXPECT_EQ(ranks.hosts.size(), 8U);
+  EXPECT_EQ(ranks.ranks_per_host, 0);
+  EXPECT_EQ(ranks.entries[0].host_source, HostSource::unknown);
+  EXPECT_EQ(link(ranks, {0, 1}), LinkClass::unknown);
+  ASSERT_EQ(b.problems.count(Code::card_disagrees), 1);
+  EXPECT_EQ(b.problems.rows()[0].file, "card.yaml");
+  EXPECT_EQ(b.problems.rows()[0].detail,
+            "its 4 GPUs in a node would put ranks 0 and 1 on one host, but both used GPU 0: hosts are unknown (give --host-map)");
+}
+
+TEST(Hosts, OneHostKnownByNameDoesNotHideThatTheCardIsWrong) {
+  RankBuilder b = placed({0, 1, 2, 3}, 2, 2);
+  for (RankFacts& f : b.facts) f.devices = {f.rank.value / 2};
+  b.facts[0].host = "node1";
+  b.input.workload.gpus_per_node = {2, "card"};
+  EXPECT_THAT(b.resolve().hosts, ElementsAre("?1", "?2", "?3", "node1"));
+  EXPECT_EQ(b.problems.count(Code::card_disagrees), 1);
+}
+
+TEST(Hosts, EqualOrdinalsTellNothingWhereAllRanksShowThem) {
+  RankBuilder b = placed({0, 1, 2, 3}, 1, 2);  // each process sees the two GPUs it uses
+  for (RankFacts& f : b.facts) f.devices = {0, 1};
+  b.input.workload.gpus_per_node = {4, "card"};
+  EXPECT_THAT(b.resolve().hosts, ElementsAre("ranks 0-3"));
+  EXPECT_EQ(b.problems.count(Code::card_disagrees), 0);
+}
+
+TEST(Hosts, ASecondDeviceThatAllRanksTouchIsNoContradiction) {
+  RankBuilder b = placed({0, 1, 2, 3}, 4, 4);
+  for (RankFacts& f : b.facts)
+    if (f.rank.value > 0) f.devices = {0, f.rank.value};
+  b.input.workload.gpus_per_node = {4, "card"};
+  EXPECT_THAT(b.resolve().hosts, ElementsAre("ranks 0-3"));
+  EXPECT_EQ(b.problems.count(Code::card_disagrees), 0);
+}
+
+TEST(Hosts, SeveralIterationsOfARankShareItsDevice) {
+  RankBuilder b = placed({0, 1, 3}, 4, 1);  // with a gap, and the ordinals of 3 out of place
+  b.facts[2].devices = {2};
+  for (const std::int32_t rank : {0, 1, 3}) {
+    RankFacts& f = b.add("later" + std::to_string(rank), rank);
+    f.iteration = 2;
+    f.devices = b.facts[rank == 3 ? 2U : static_cast<std::size_t>(rank)].devices;
+  }
+  for (std::size_t i = 0; i < 3; ++i) b.facts[i].iteration = 1;
+  b.input.workload.gpus_per_node = {4, "card"};
+  EXPECT_THAT(b.resolve().hosts, ElementsAre("ranks 0-3"));
+  EXPECT_EQ(b.problems.count(Code::card_disagrees), 0);
+}
+
 TEST(Hosts, HostMapCoversRanksWithoutATrace) {
   RankBuilder b = placed({0, 1}, 1, 1);
   b.input.host_map = {{0, "a"}, {1, "b"}, {2, "b"}};

@@ -1,0 +1,55 @@
+"""Which rank ran on which host may be guessed or given wrong: clocks then mix, and that must be said, not counted."""
+import decimal
+import glob
+import os
+import re
+import unittest
+
+from planted import Folder
+
+JOB = ("--preset", "tiny", "--plain", "--mb-per-rank", "0", "--clock-drift-ppm", "0")
+
+
+def rewrite(folder, later_us, device=None):
+    """Times of each rank later by later_us(rank), its kernels on device(rank)."""
+    for path in glob.glob(os.path.join(folder.traces, "**", "rank*_trace.json"), recursive=True):
+        rank = int(re.search(r"rank(\d+)_", path).group(1))
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        text = re.sub(r'"ts": ([\d.]+)', lambda at: f'"ts": {decimal.Decimal(at.group(1)) + later_us(rank)}', text)
+        if device is not None:
+            text = re.sub(r'"device": \d+', f'"device": {device(rank)}', text)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def said(output, code):
+    return [row["detail"] for row in output.table("/warnings/rows") if row["code"] == code]
+
+
+def lines(output):
+    return " ".join(output.summary.split())
+
+
+class PlacementTest(unittest.TestCase):
+
+    def planted(self, *options):
+        folder = Folder(*JOB, *options)
+        self.addCleanup(folder.remove)
+        return folder
+
+    def test_a_card_does_not_put_ranks_of_one_device_on_one_host(self):
+        folder = self.planted("--clock-offset-us", "0")
+        straight = folder.analyze()
+        rewrite(folder, lambda rank: 5000 * (rank % 2), lambda rank: rank // 2)
+        output = folder.analyze()
+        self.assertEqual(said(output, "card_disagrees"),
+                         ["its 4 GPUs in a node would put ranks 0 and 1 on one host, but both used GPU 0: hosts are "
+                          "unknown (give --host-map)"])
+        self.assertNotIn("clock_and_duration_disagree", output.warnings())
+        self.assertIn("hosts unknown", lines(output))
+        self.assertEqual(re.findall(r"\(S = [\d.]+\)", lines(output)), re.findall(r"\(S = [\d.]+\)", lines(straight)))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
