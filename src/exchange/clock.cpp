@@ -7,6 +7,7 @@
 
 #include "core/collective_math.hpp"
 #include "core/statistics.hpp"
+#include "exchange/clock_one_host.hpp"
 #include "exchange/end_differences.hpp"
 #include "exchange/match_parts.hpp"
 #include "exchange/robust.hpp"
@@ -220,6 +221,35 @@ void fill_residuals(const EndDifferences& mine, const Comm& comm, ClockModel& cl
   clock.residual_ns = percentile_over_workers(std::move(all), 95, comm);
 }
 
+bool is_used(const MatchedInstance& i) { return is_symmetric(i.op) && i.credible && !i.suspect; }
+
+/// What common ends vary by, against their usual difference: no clock's offset is in it.
+std::vector<std::int64_t> used_deviations_ns(const MatchedCollectives& matched) {
+  std::vector<std::int64_t> deviations = end_deviations_ns(matched);
+  for (std::size_t i = 0; i < deviations.size(); ++i)
+    if (!is_used(matched.instances[i])) deviations[i] = -1;
+  std::erase(deviations, -1);
+  return deviations;
+}
+
+/// A host that has several clocks has no offset that is right for all its ranks: what they are apart is its error.
+void count_clocks_apart(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm, ClockModel& clock,
+                        Problems& problems) {
+  clock.apart = clocks_apart(matched, ranks, comm);
+  if (clock.apart.empty()) return;
+  clock.ends_apart_ns = percentile_over_workers(used_deviations_ns(matched), 95, comm);
+  for (const ClocksApart& pair : clock.apart) {
+    HostClock& host = clock.hosts[static_cast<std::size_t>(pair.host)];
+    host.residual_ns = std::max(host.residual_ns, pair.apart_ns);
+    clock.residual_ns = std::max(clock.residual_ns, pair.apart_ns);
+    if (!comm.is_first()) continue;
+    Problem problem;
+    problem.code = Code::host_clocks_differ;
+    problem.detail = clocks_apart_text(pair, ranks);
+    problems.add(problem);
+  }
+}
+
 }  // namespace
 
 std::int64_t percentile_over_workers(std::vector<std::int64_t> values, std::int64_t percent, const Comm& comm) {
@@ -257,7 +287,6 @@ ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, con
   if (reference < 0) return clock;
 
   const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
-  const auto is_used = [](const MatchedInstance& i) { return is_symmetric(i.op) && i.credible && !i.suspect; };
   std::int64_t first_end_ns = INT64_MAX;
   for (const MatchedInstance& instance : matched.instances)
     for (std::int32_t m = 0; is_used(instance) && m < instance.members_seen; ++m) {
@@ -275,10 +304,7 @@ ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, con
     set_offsets(fit_offsets(owned, reference, comm, clock), ranks, clock);
     fill_residuals(owned, comm, clock);
   } else {
-    std::vector<std::int64_t> deviations = end_deviations_ns(matched);
-    for (std::size_t i = 0; i < deviations.size(); ++i)
-      if (!is_used(matched.instances[i])) deviations[i] = -1;
-    std::erase(deviations, -1);
+    std::vector<std::int64_t> deviations = used_deviations_ns(matched);
     const auto used = static_cast<std::int64_t>(deviations.size());
     clock.residual_ns = percentile_over_workers(std::move(deviations), 95, comm);
     const std::int64_t count = comm.sum(used);
@@ -287,6 +313,7 @@ ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, con
     clock.hosts[static_cast<std::size_t>(reference)].instances_count = count;
   }
   clock.hosts[static_cast<std::size_t>(reference)].corrected = true;
+  count_clocks_apart(matched, ranks, comm, clock, problems);
   for (std::size_t h = 0; h < clock.hosts.size() && comm.is_first(); ++h) {
     if (clock.hosts[h].corrected) continue;
     Problem problem;

@@ -115,6 +115,12 @@ struct HostClock {
   bool corrected = true;                // false: no path to the reference host
 };
 
+/// Two ranks said to be on one host whose clocks differ.
+struct ClocksApart {
+  std::int32_t host = -1, rank_a = -1, rank_b = -1, unused = 0;
+  std::int64_t apart_ns = 0;
+};
+
 struct ClockModel {
   /// Each iteration has its own offset: HostClock's is in force up to the first from_ns (host's own clock), then these.
   struct LaterOffset {
@@ -124,8 +130,12 @@ struct ClockModel {
   std::vector<HostClock> hosts;         // by Ranks::hosts
   std::vector<LaterOffset> later;       // sorted by (host, from_ns); empty with one iteration
   std::int64_t t_ref_ns = 0;
-  std::int64_t residual_ns = -1;        // of the run
+  std::int64_t residual_ns = -1;        // of the run; not below what clocks of one host are apart
+  std::vector<ClocksApart> apart;       // of each host that shows several clocks the worst pair, by host
+  std::int64_t ends_apart_ns = -1;      // where there is one: 95th percentile of what ends vary by, without its offset
   std::int32_t reference_rank = -1;
+  /// What lags by duration, in which no clock is, may be wrong by.
+  std::int64_t ends_residual_ns() const { return apart.empty() ? residual_ns : ends_apart_ns; }
   std::int64_t corrected(std::int32_t host, std::int64_t t_ns) const {
     const HostClock& clock = hosts[static_cast<std::size_t>(host)];
     const auto drift = static_cast<Wide>(clock.drift_ppb) * (t_ns - t_ref_ns) / 1'000'000'000;

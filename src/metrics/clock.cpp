@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "exchange/clock_one_host.hpp"
 #include "exchange/coverage.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
@@ -21,7 +22,7 @@ struct Clock {
             .definition =
                 "Largest |offset| over hosts against the host of the lowest rank; residual = 95th percentile of how far common "
                 "ends disagree after correction, on one host against the median of each pair of ranks in the same group "
-                "and step.",
+                "and step; at least what two ranks of one host are usually apart where that shows several clocks.",
             .needs = "traces of at least two ranks that share symmetric collectives",
             .section = PageSection::clock,
             .aliases = {},
@@ -51,19 +52,28 @@ struct Clock {
     out.value("residual_ns", residual_ns < 0 ? std::nan("") : static_cast<double>(residual_ns),
               "95th percentile of the disagreement of common ends");
     out.value("hosts_count", static_cast<double>(hosts.size()), "clock domains");
-    const std::string known =
-        residual_ns < 0 ? "no common ends to check it with"
-                        : "common ends agree within " + microseconds(static_cast<double>(residual_ns)) + " (p95)";
+    const std::vector<ClocksApart>& apart = context.clock.apart;
+    std::string known = residual_ns < 0 ? "no common ends to check it with"
+                                        : "common ends agree within " + microseconds(static_cast<double>(residual_ns)) + " (p95)";
+    if (!apart.empty()) {
+      const auto widest = std::ranges::max_element(apart, {}, &ClocksApart::apart_ns);
+      known = clocks_apart_text(*widest, context.ranks);
+      out.status = Status::partial;
+      out.reason = known;
+      if (apart.size() > 1) known += ", and so of " + counted(apart.size() - 1, "more host");
+    }
     if (hosts.size() == 1)
-      add_line(out.page, "clock", "one host, nothing to correct; " + known);
+      add_line(out.page, "clock", (apart.empty() ? "one host, nothing to correct; " : "one host, nothing corrected; ") + known);
     else
       add_line(out.page, "clock",
                std::to_string(hosts.size()) + " hosts, corrected by up to " +
                    microseconds(static_cast<double>(largest_ns)) + "; " + known);
     if (uncorrected > 0) {
+      const std::string lacking =
+          counted(static_cast<std::size_t>(uncorrected), "host") + " without a path to the reference host";
       out.status = Status::partial;
-      out.reason = counted(static_cast<std::size_t>(uncorrected), "host") + " without a path to the reference host";
-      add_line(out.page, "", out.reason + " (times there are on their own clock)");
+      out.reason += (out.reason.empty() ? "" : "; ") + lacking;
+      add_line(out.page, "", lacking + " (times there are on their own clock)");
     }
     std::vector<std::string> lines;
     for (const Host& host : hosts)

@@ -320,7 +320,7 @@ std::vector<OwnShare> add_stragglers(const std::vector<RankBlame>& all, const Ta
     return {};
   }
   const std::vector<RankBlame> ranks = own_by_rank(all, own);
-  const std::int64_t residual_ns = context.clock.residual_ns;
+  const std::int64_t residual_ns = context.clock.ends_residual_ns();
   const StragglerCall largest = call_straggler(ranks, residual_ns);
   const std::vector<StragglerCall> calls = call_stragglers(ranks, residual_ns);
   const RankBlame& rank = ranks[largest.largest];

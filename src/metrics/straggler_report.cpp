@@ -73,7 +73,7 @@ void add_lag_statistics(const Spread& lag, const ReportContext& context, Report&
   out.value("lag_p95_ns", lag.p95(), "95th percentile of the lag");
   out.value("lag_max_ns", lag.most(), "largest lag");
   out.value("collectives_count", static_cast<double>(lag.count), "matched symmetric collectives");
-  const double error_ns = 2.0 * static_cast<double>(context.clock.residual_ns);
+  const double error_ns = 2.0 * static_cast<double>(context.clock.ends_residual_ns());
   if (lag.mean() < error_ns) {
     add_line(lines, "", "lag <= error (" + microseconds(error_ns) + ", twice the spread of common ends)");
     return;

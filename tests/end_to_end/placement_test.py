@@ -50,6 +50,25 @@ class PlacementTest(unittest.TestCase):
         self.assertIn("hosts unknown", lines(output))
         self.assertEqual(re.findall(r"\(S = [\d.]+\)", lines(output)), re.findall(r"\(S = [\d.]+\)", lines(straight)))
 
+    def test_two_hosts_given_as_one_are_named_and_errors_count_it(self):
+        folder = self.planted()
+        right = folder.analyze()
+        path = os.path.join(folder.path, "hosts.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{rank} box\n" for rank in range(8))
+        output = folder.analyze(workers=3, options=("--host-map", path))
+        apart_us = max(abs(row["offset_ns"]) for row in right.table("/metrics/clock/rows")) / 1000
+        self.assertGreater(apart_us, 100)
+        told = said(output, "host_clocks_differ")
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0],
+                         r"^ranks [0-3] and [4-7] on host box disagree by \d+ us: probably not one host \(give --host-map\)$")
+        self.assertAlmostEqual(float(re.search(r"by (\d+) us", told[0]).group(1)), apart_us, delta=2)
+        self.assertIn("one host, nothing corrected; " + told[0], lines(output))
+        self.assertAlmostEqual(output.attributes("/metrics/clock")["residual_ns"] / 1000, apart_us, delta=2)
+        self.assertIn("rank 5 is the straggler", lines(output))  # by duration: no clock is in it
+        self.assertNotIn("host_clocks_differ", right.warnings())
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

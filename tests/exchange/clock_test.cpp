@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "exchange/clock.hpp"
@@ -51,6 +52,54 @@ TEST_F(Clock, OneHostNeedsNoCorrection) {
   EXPECT_GT(clock.residual_ns, 0);
   EXPECT_LE(clock.residual_ns, 60 * us);
   EXPECT_EQ(problems.count(Code::clock_uncorrected), 0);
+}
+
+void move_clock(PlantedWorld& world, std::int32_t rank, std::int64_t by_ns) {
+  for (CollectiveRecord& record : world.records)
+    if (record.rank.value == rank) record.start_ns += by_ns;
+}
+
+TEST_F(Clock, RanksOfTwoHostsThatAreGivenAsOneAreNamed) {
+  PlantedWorld world({0, 0, 0, 0});
+  plant(world, world.add_group("dp", ranks_up_to(4)), 20, 100 * ms, 2 * us);
+  for (const std::int32_t rank : {2, 3}) move_clock(world, rank, -776 * us);
+  const ClockModel clock = fit(world);
+  ASSERT_EQ(clock.apart.size(), 1U);
+  EXPECT_NEAR(static_cast<double>(clock.residual_ns), 776e3, 2e3);
+  EXPECT_EQ(clock.hosts[0].residual_ns, clock.residual_ns);
+  EXPECT_LE(clock.ends_residual_ns(), 4 * us) << "what lags by duration are wrong by has no clock in it";
+  EXPECT_EQ(clock.hosts[0].offset_ns, 0);
+  ASSERT_EQ(problems.count(Code::host_clocks_differ), 1);
+  EXPECT_THAT(problems.rows()[0].detail,
+              ::testing::MatchesRegex("ranks [01] and [23] on host host0 disagree by 77[0-9] us: probably not one host "
+                                      "\\(give --host-map\\)"));
+}
+
+TEST_F(Clock, ARankWhoseTimesWereMovedIsNamedOnItsHostAmongSeveral) {
+  PlantedWorld world({0, 0, 0, 1, 1, 1});
+  world.host_offset_ns = {0, 7 * s};
+  plant(world, world.add_group("dp", ranks_up_to(6)), 20, 100 * ms, 2 * us);
+  move_clock(world, 4, 209 * ms);
+  const ClockModel clock = fit(world);
+  ASSERT_EQ(clock.apart.size(), 1U);
+  EXPECT_EQ(clock.apart[0].host, 1);
+  EXPECT_EQ(clock.apart[0].rank_a, 3);
+  EXPECT_EQ(clock.apart[0].rank_b, 4);
+  EXPECT_NEAR(static_cast<double>(clock.residual_ns), 209e6, 2e3);
+  EXPECT_LT(clock.hosts[0].residual_ns, 10 * us);
+}
+
+TEST_F(Clock, MembersThatLeaveLateAreNoOtherClock) {
+  PlantedWorld world({0, 0, 1, 1});
+  world.host_offset_ns = {0, 7 * s};
+  const GroupId dp = world.add_group("dp", ranks_up_to(4));
+  plant(world, dp, 20, 100 * ms, 900 * us);
+  move_clock(world, 1, 40 * us);  // as far as clocks of one host's GPUs may be apart
+  EXPECT_TRUE(fit(world).apart.empty());
+  PlantedWorld few({0, 0});
+  plant(few, few.add_group("dp", ranks_up_to(2)), 2, 100 * ms, 0);
+  move_clock(few, 1, 800 * us);
+  EXPECT_TRUE(fit(few).apart.empty()) << "two common ends tell nothing";
 }
 
 TEST_F(Clock, OffsetsOfTwentySecondsAreRecovered) {

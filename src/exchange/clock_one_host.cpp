@@ -1,0 +1,126 @@
+#include "exchange/clock_one_host.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+
+#include "core/collective_math.hpp"
+#include "exchange/robust.hpp"
+
+namespace ccl {
+namespace {
+
+// On real hosts of eight H100 the usual difference of two ranks is at most 3 us, where ends vary by up to 11 us around it;
+// clocks of two hosts are apart by hundreds. What varies by less than a tenth of itself is an offset, not late members.
+constexpr std::int64_t least_apart_ns = 50'000;
+constexpr std::int64_t deviations_apart = 10;
+constexpr std::int64_t least_instances = 3;
+
+/// Ends of two ranks of one host in a communicator and step, or in all of an iteration.
+struct PairOnHost {
+  std::int32_t host = -1, row_a = -1, row_b = -1, unused = 0;  // rows of /ranks
+  std::int64_t middle_ns = 0;                                  // usual end of b − end of a
+  std::int64_t deviation_ns = 0;                               // usual distance from it
+  std::int64_t count = 0;
+  auto key() const { return std::tuple(host, row_a, row_b); }
+  bool apart() const {
+    return count >= least_instances &&
+           std::abs(middle_ns) > std::max(least_apart_ns, deviations_apart * deviation_ns);
+  }
+};
+
+bool same_step(const MatchedInstance& a, const MatchedInstance& b) {
+  return a.iteration == b.iteration && a.replica == b.replica && a.group == b.group && a.step == b.step;
+}
+
+using EndDifferencesByRows = std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int64_t>>;
+
+/// From the lowest rank of each host among the members to its others.
+void add_differences(const MatchedInstance& instance, const MatchedMember* members, const std::vector<std::int32_t>& hosts,
+                     std::map<std::int32_t, const MatchedMember*>& lowest, EndDifferencesByRows& differences) {
+  lowest.clear();
+  for (std::int32_t m = 0; m < instance.members_seen; ++m) {
+    const MatchedMember& member = members[m];
+    const std::int32_t host = hosts[static_cast<std::size_t>(member.rank_row)];
+    if (host < 0) continue;
+    const auto [at, is_first] = lowest.emplace(host, &member);
+    if (is_first) continue;
+    const MatchedMember& first = *at->second;
+    differences[{first.rank_row, member.rank_row}].push_back(member.start_ns + member.dur_ns - first.start_ns - first.dur_ns);
+  }
+}
+
+/// By communicator and step.
+std::vector<PairOnHost> pairs_of(const MatchedCollectives& matched, const std::vector<std::int32_t>& hosts) {
+  std::vector<PairOnHost> pairs;
+  EndDifferencesByRows differences;
+  std::map<std::int32_t, const MatchedMember*> lowest;
+  const std::vector<MatchedInstance>& instances = matched.instances;
+  for (std::size_t first = 0, end = 0; first < instances.size(); first = end) {
+    differences.clear();
+    for (; end < instances.size() && same_step(instances[end], instances[first]); ++end) {
+      const MatchedInstance& instance = instances[end];
+      if (is_symmetric(instance.op) && instance.credible && !instance.suspect)
+        add_differences(instance, &matched.members[instance.first_member], hosts, lowest, differences);
+    }
+    for (auto& [rows, list] : differences) {
+      PairOnHost pair{hosts[static_cast<std::size_t>(rows.first)], rows.first, rows.second};
+      pair.count = static_cast<std::int64_t>(list.size());
+      pair.middle_ns = middle_value(list);
+      for (std::int64_t& d : list) d = std::abs(d - pair.middle_ns);
+      pair.deviation_ns = middle_value(std::move(list));
+      pairs.push_back(pair);
+    }
+  }
+  return pairs;
+}
+
+/// Of the pairs of a host each over all its communicators and steps.
+PairOnHost joined(std::vector<PairOnHost>::const_iterator first, std::vector<PairOnHost>::const_iterator end) {
+  PairOnHost all{first->host, first->row_a, first->row_b};
+  std::vector<std::int64_t> middles, deviations;
+  for (auto at = first; at != end; ++at) {
+    middles.push_back(at->middle_ns);
+    deviations.push_back(at->deviation_ns);
+    all.count += at->count;
+  }
+  all.middle_ns = middle_value(middles);
+  for (std::int64_t& m : middles) m = std::abs(m - all.middle_ns);
+  all.deviation_ns = std::max(middle_value(std::move(middles)), middle_value(std::move(deviations)));
+  return all;
+}
+
+}  // namespace
+
+std::vector<ClocksApart> clocks_apart(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm) {
+  const auto workers = static_cast<std::size_t>(comm.num_workers());
+  std::vector<std::vector<PairOnHost>> out(workers);
+  for (const PairOnHost& pair : pairs_of(matched, ranks.hosts_by_row()))
+    out[static_cast<std::size_t>(pair.host) % workers].push_back(pair);
+  std::vector<PairOnHost> pairs = exchange_rows(comm, std::move(out));
+  std::stable_sort(pairs.begin(), pairs.end(), [](const PairOnHost& a, const PairOnHost& b) { return a.key() < b.key(); });
+  std::vector<ClocksApart> worst;
+  for (auto first = pairs.cbegin(), end = first; first != pairs.cend(); first = end) {
+    end = std::find_if(first, pairs.cend(), [&](const PairOnHost& p) { return p.key() != first->key(); });
+    const PairOnHost pair = joined(first, end);
+    if (!pair.apart()) continue;
+    const auto rank = [&](std::int32_t row) { return ranks.entries[static_cast<std::size_t>(row)].rank.value; };
+    const ClocksApart found{pair.host, rank(pair.row_a), rank(pair.row_b), 0, std::abs(pair.middle_ns)};
+    if (worst.empty() || worst.back().host != pair.host)
+      worst.push_back(found);
+    else if (found.apart_ns > worst.back().apart_ns)
+      worst.back() = found;
+  }
+  worst = gather_all_rows(comm, worst);
+  std::sort(worst.begin(), worst.end(), [](const ClocksApart& a, const ClocksApart& b) { return a.host < b.host; });
+  return worst;
+}
+
+std::string clocks_apart_text(const ClocksApart& pair, const Ranks& ranks) {
+  return "ranks " + std::to_string(pair.rank_a) + " and " + std::to_string(pair.rank_b) + " on " +
+         host_text(ranks.hosts[static_cast<std::size_t>(pair.host)]) + " disagree by " +
+         std::to_string((pair.apart_ns + 500) / 1000) + " us: probably not one host (give --host-map)";
+}
+
+}  // namespace ccl
