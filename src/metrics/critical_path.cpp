@@ -10,6 +10,7 @@
 
 #include "core/statistics.hpp"
 #include "exchange/graph_path.hpp"
+#include "metrics/clock_error.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/whole_steps.hpp"
@@ -31,7 +32,7 @@ struct CriticalPath {
                 "other streams may run. Of communication not matched with all its ranks only the median "
                 "transfer of complete ones of its kind counts as communication, the rest as unseparated. Headline: "
                 "communication / path.",
-            .needs = "GPU events with steps; collectives matched across ranks",
+            .needs = "GPU events with steps; collectives matched across ranks; clocks known to a tenth of a step",
             .section = PageSection::answer,
             .aliases = {},
             .wants = {},
@@ -245,6 +246,7 @@ struct CriticalPath {
   static void report_steps(const Tables& tables, const ReportContext& context, Report& out) {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
+    if (tells_clock_error(context, "critical path", out)) return;
     Times all;
     std::int64_t communication_count = 0, unmatched_count = 0, matches_count = 0, close_count = 0;
     for (const Row& row : rows) {

@@ -11,6 +11,7 @@
 #include "core/statistics.hpp"
 #include "core/wide.hpp"
 #include "exchange/measured_graph.hpp"
+#include "metrics/clock_error.hpp"
 #include "metrics/corrected_list.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
@@ -35,7 +36,7 @@ struct Efficiency {
                 "length 0) x transfer (that step / len(R)); these two are absent where more than 1 % of the communication is "
                 "not matched with all its ranks, or the replay does not cover the step's window or is shorter than max useful. "
                 "Headline: pooled over steps. Above 0.8 is acceptable.",
-            .needs = "GPU events with steps; for several hosts collectives that align their clocks",
+            .needs = "GPU events with steps; for several hosts collectives that align their clocks to a tenth of a step",
             .section = PageSection::further,
             .aliases = {},
             .wants = {},
@@ -212,6 +213,7 @@ struct Efficiency {
   static void report_steps(const Tables& tables, const ReportContext& context, Report& out) {
     const auto& rows = tables.of<Row>();
     if (rows.empty()) return out.absent("no step has GPU events");
+    if (tells_clock_error(context, "efficiency", out)) return;
     double mean_ns = 0, max_ns = 0, length_ns = 0;
     for (const Row& row : rows) {
       mean_ns += row.sums.mean_ns();

@@ -15,6 +15,7 @@
 #include "exchange/graph_alone.hpp"
 #include "exchange/graph_ideal.hpp"
 #include "exchange/graph_short.hpp"
+#include "metrics/clock_error.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/pipeline_stage.hpp"
@@ -50,7 +51,7 @@ struct WhatIf {
                 "added up; of an even number the lower middle. Communication not "
                 "matched with all its ranks = median transfer of complete ones of its kind, at most as measured. A median "
                 "does not tell that all of a kind are slow. S = replayed / ideal, pooled over steps.",
-            .needs = "GPU events with steps of at least two ranks; collectives matched across ranks",
+            .needs = "GPU events with steps of at least two ranks; collectives matched across ranks; clocks known to a tenth of a step",
             .section = PageSection::answer,
             .aliases = {},
             .wants = {},
@@ -162,6 +163,7 @@ struct WhatIf {
       out.ranks_covered = std::max(out.ranks_covered, row.ranks_count);
     }
     if (alone_count == rows.size()) return out.not_applicable("one rank has no peers");
+    if (tells_clock_error(context, "what if", out)) return;
     if (ok_count == 0) return out.absent("the replay of the measured times does not give the measured steps back");
     if (ok_count < rows.size()) {
       out.status = Status::partial;
@@ -192,10 +194,6 @@ struct WhatIf {
                             "S would not tell");
   }
 
-  /// The step as cases are replayed on it.
-  static ShortGraph short_step(const MeasuredGraph& whole, const Peers& peers, IdealForm form) {
-    return shorten(whole, ideal_times(whole, peers, form));
-  }
   static void ask(const MeasuredGraph& whole, const ClosingContext& context, Row& row, Tables& out) {
     std::vector<std::int32_t> stage_of_row;
     const PipelineStages places(context.groups, context.workload.mesh);
@@ -203,7 +201,8 @@ struct WhatIf {
     const ComputeTime compute = compute_time(whole, stage_of_row);
     row.compute_ns = compute.all_ns, row.one_rank_ns = compute.one_rank_ns;
     const auto form = context.config.what_if_ideal == "mean" ? IdealForm::mean : IdealForm::median;
-    const ShortGraph step = short_step(whole, peers_of(whole, stage_of_row, context.ranks.hosts_by_row()), form);
+    const Peers peers = peers_of(whole, stage_of_row, context.ranks.hosts_by_row());
+    const ShortGraph step = shorten(whole, ideal_times(whole, peers, form));
     CaseReplays replays(step, whole.lent);
     std::vector<std::pair<Case, std::size_t>> cases;  // with their number in the replays
     Case asked;

@@ -69,6 +69,21 @@ class PlacementTest(unittest.TestCase):
         self.assertIn("rank 5 is the straggler", lines(output))  # by duration: no clock is in it
         self.assertNotIn("host_clocks_differ", right.warnings())
 
+    def test_what_clocks_are_wrong_by_a_step_is_not_told(self):
+        folder = self.planted()
+        rewrite(folder, lambda rank: 209_000 if rank == 2 else 0)
+        output = folder.analyze()
+        self.assertRegex(said(output, "host_clocks_differ")[0], r"ranks 0 and 2 on the host of ranks 0-3 disagree by 2090\d\d us")
+        why = r"the clocks of the ranks are known to 209 ms only, more than a tenth of a step \(1\d\.\d ms\)"
+        for metric in ("what_if", "critical_path", "efficiency"):
+            attributes = output.attributes("/metrics/" + metric)
+            self.assertEqual(attributes["status"], "absent")
+            self.assertRegex(attributes["reason"], why)
+        for label in ("what if", "critical path"):
+            self.assertRegex(lines(output), label + " unknown: " + why)
+        self.assertNotIn("GPU work of a step", output.summary)
+        self.assertIn("rank 5 is the straggler", lines(output))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
