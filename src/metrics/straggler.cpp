@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/statistics.hpp"
+#include "metrics/not_judged.hpp"
 #include "metrics/pipeline_stage.hpp"
 #include "metrics/pooled.hpp"
 #include "metrics/summed.hpp"
@@ -116,6 +117,10 @@ struct Straggler {
     line += "; load imbalance " + percent(imbalance) + fmt::format(" (largest: {}, {:.2f} x median)", rank_name(worst->replica, worst->rank), worst->ratio_to_median);
     if (waiting.ranks_count > 0) line += "; waiting " + percent(waiting.value) + " of the step period";
     add_line(out.page, "compute", line);
+    // That no rank is flagged says nothing of those that were not looked at; the line "late" says it of lags.
+    const NotJudged left = not_judged(context.ranks, StepsBy::rank_alone);
+    const std::string& names_left = flagged > 0 ? left.with_trace : left.all;
+    if (judged > 0 && !names_left.empty()) add_line(out.page, "", "not judged: " + names_left);
     CappedLines lines;
     for (const OfRank& rank : ranks)
       lines.add([&] {

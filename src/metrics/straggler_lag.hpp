@@ -186,12 +186,6 @@ struct OwnShare {
 /// that meet peers, sorted alike.
 std::vector<OwnShare> add_stragglers(const std::vector<RankBlame>& all, const Tables& tables, const Stages& stages,
                                      const ReportContext& context, Report& out);
-/// Who is in the run but not judged in all its steps, or (then only in `all`) has no trace: "rank 5 in steps 8, 9, rank 6
-/// in any step (lost with the damage of the file)"; "" if there is none.
-struct NotJudged {
-  std::string with_trace, all;
-};
-NotJudged not_judged(const Ranks& ranks);
 /// Status, headlines, page and long form.
 void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out);
 

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "core/statistics.hpp"
+#include "metrics/not_judged.hpp"
 #include "metrics/straggler_call.hpp"
 #include "metrics/straggler_lag.hpp"
 

@@ -199,6 +199,8 @@ class DamageTest(unittest.TestCase):
                        lambda content: content[:40000] + bytes([255] * 250) + content[40250:]):
             output = self.damaged("gzip", damage)
             self.assertIn("not judged: rank 5 in any step (lost with the damage of the file)", self.page(output))
+            self.assertRegex(self.page(output),
+                             r"no rank computes longer than its peers; [^:]*: [^:]* not judged: rank 5 in any step")
             self.assertEqual([row for row in output.table("/metrics/straggler_lag/rows") if row["rank"] == SLOW], [])
 
     def test_a_hole_among_the_kernels_costs_the_steps_it_lies_in(self):

@@ -1,12 +1,14 @@
 // Which ranks are not judged, and in which steps: part of their file is lost, or it begins later or ends earlier than
 // those of others. Report stage.
+#include "metrics/not_judged.hpp"
+
 #include <algorithm>
 #include <set>
 
 #include "exchange/coverage.hpp"
-#include "metrics/straggler_lag.hpp"
+#include "metrics/format.hpp"
 
-namespace ccl::straggler {
+namespace ccl {
 namespace {
 
 constexpr std::size_t most_places = 3;
@@ -74,14 +76,14 @@ class Reasons {
 
 }  // namespace
 
-NotJudged not_judged(const Ranks& ranks) {
+NotJudged not_judged(const Ranks& ranks, StepsBy by) {
   const CoveredSteps covered(ranks);
   std::set<std::int32_t> iterations;
   for (const RankEntry& entry : ranks.entries) iterations.insert(entry.iteration);
   Reasons reasons;
   for (const RankEntry& entry : ranks.entries) {
     const StepNumbers lacking = covered.lacking(entry);
-    if (lacking.empty()) continue;
+    if (lacking.empty() || (by == StepsBy::rank_alone && !entry.takes_part && !entry.facts.damaged())) continue;
     const bool all_of_them = lacking.size() == covered.of_dump(entry).size();
     reasons.add(why(entry, lacking), where(entry, lacking, all_of_them, iterations.size() == 1), {entry.rank.value});
   }
@@ -92,4 +94,4 @@ NotJudged not_judged(const Ranks& ranks) {
   return out;
 }
 
-}  // namespace ccl::straggler
+}  // namespace ccl
