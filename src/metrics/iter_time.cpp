@@ -1,6 +1,6 @@
 // iter_time: how long a training step takes, by CPU marker and by GPU window.
 // Definition: step_ns = duration of the CPU ProfilerStep#N; gpu_span_ns = len of the step's GPU window;
-// period_ns = gap + gpu_span.
+// period_ns = gap + gpu_span, the gap of the first step since its CPU marker.
 // Merge: keys are disjoint. Statistics over steps of the maximum over ranks: exact, from the rows.
 #include "core/statistics.hpp"
 #include "metrics/format.hpp"
@@ -16,7 +16,8 @@ struct IterTime {
             .question = "How long does a training step take?",
             .definition =
                 "Mean over steps of the longest CPU step (ProfilerStep#N) over ranks; beside it the period "
-                "on the GPU: device-idle gap before the step's first kernel plus its GPU window.",
+                "on the GPU: device-idle gap before the step's first kernel (of the first step in the trace: since the "
+                "CPU marker) plus its GPU window.",
             .needs = "ProfilerStep markers for step_ns; GPU events for the period",
             .section = PageSection::step_time,
             .aliases = {"avg_step_time"},
@@ -37,7 +38,9 @@ struct IterTime {
       all.push_back(
           column("gpu_span_ns", &Row::gpu_span_ns, "ns", "first start to last end of the step's GPU events", -1));
       all.push_back(
-          column("gap_ns", &Row::gap_ns, "ns", "device idle between everything earlier and the first GPU event", -1));
+          column("gap_ns", &Row::gap_ns, "ns",
+                 "device idle between everything earlier and the first GPU event; where the trace holds nothing earlier, "
+                 "between the CPU marker and that event", -1));
       all.push_back(integer_column<Row>("period_ns", "ns", "gap_ns + gpu_span_ns", -1,
                                         [](const Row& row) { return row.period_ns(); }));
       return all;

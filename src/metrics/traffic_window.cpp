@@ -1,5 +1,5 @@
 // traffic_window: how much time lies between the communication of one parallelism and that of the next.
-// Definition: communication kernels of a device and step by start; consecutive ones of one dimension are one phase,
+// Definition: communication kernels of a device and step by start, then stream; consecutive ones of one dimension are one phase,
 // whose end is its latest end; window of an ordered pair = start of the next phase − end of this one, negative = they
 // overlap. Beside it the gaps between kernels of one process group. Merge: values are dealt over the workers, statistics are
 // exact (spread.hpp). Headline: mean positive window.
@@ -21,7 +21,8 @@ struct TrafficWindow {
             .unit = "us",
             .question = "How much time lies between the communication of one parallelism and that of the next?",
             .definition = "Mean of the positive windows; window = start of a communication phase - end of the phase of "
-                          "another dimension before it, on one device in one step (negative: they overlap).",
+                          "another dimension before it, on one device in one step (negative: they overlap); kernels in the order of "
+                          "their starts, those of one start by stream number.",
             .needs = "communication of at least two dimensions (process groups) inside a step",
             .section = PageSection::further,
             .aliases = {},
