@@ -51,16 +51,6 @@ def interleaved(commands, runs, warm_up=True):
     return done
 
 
-def read_back(path):
-    """A file that was just written lies in the page cache in the pieces of its writer; traces come from a disk."""
-    with open(path, "rb", buffering=0) as file:
-        os.fsync(file.fileno())
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        while file.read(1 << 22):
-            pass
-
-
 def spread(values, digits=2):
     values = sorted(values)
     return f"{statistics.median(values):.{digits}f} ({values[0]:.{digits}f}–{values[-1]:.{digits}f})"

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 import nsys_export
-from measure import Run, Stages, Tools, cpu, interleaved, machine, ratios, read_back, ready, spread, table, wall
+from measure import Run, Stages, Tools, cpu, interleaved, machine, ratios, ready, spread, table, wall
 
 MAIN_JOB = ("coll_call_num", "iter_time", "comm_comp_overlap", "gpu_utilization", "traffic_distribution",
             "straggler_lag", "timeline")
@@ -56,7 +56,6 @@ class Bench:
                 os.symlink(os.path.abspath(self.trace), path)
             else:
                 Run([self.tools.synth, "--big", path, "--gb", str(self.gb)])
-            read_back(path)
         return path
 
     def gz_file(self):
@@ -66,7 +65,6 @@ class Bench:
             os.makedirs(folder)
             with open(self.file(), "rb") as text, gzip.open(path, "wb", compresslevel=6) as packed:
                 shutil.copyfileobj(text, packed, 1 << 22)
-            read_back(path)
         return path
 
     def plain(self):
@@ -132,7 +130,6 @@ class Bench:
         for rank in range(16):
             target = os.path.join(folder, f"rank{rank}.json")
             Run([self.tools.synth, "--big", target, "--gb", str(self.gb / 16), "--seed", str(rank)])
-            read_back(target)
         names = sorted(os.listdir(folder))
         walks = lambda part: " && ".join(f"{self.tools.bare_walk} {folder}/{name}" for name in part)
         done = interleaved({
