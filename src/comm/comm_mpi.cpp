@@ -68,8 +68,7 @@ struct Comm::State {
   MPI_Comm all = MPI_COMM_NULL;
   MPI_Comm reports = MPI_COMM_NULL;  // of its own, so that progress never meets data
   int worker = 0, workers = 1;
-  std::vector<int> on_node{0};  // workers, in order
-  std::map<int, Bell::Name> bells;  // of the other workers of the node
+  std::map<int, Bell::Name> on_node{{0, {}}};  // workers, and how each is rung
   Bell bell;
   mutable bool hears_rings = false;
   std::deque<Bytes> to_myself;
@@ -115,12 +114,9 @@ struct Comm::State {
     check(MPI_Allgather(&own, sizeof own, MPI_BYTE, here.data(), sizeof own, MPI_BYTE, node), "MPI_Allgather");
     check(MPI_Comm_free(&node), "MPI_Comm_free");
     on_node.clear();
-    for (const Neighbour& one : here) {
-      on_node.push_back(one.worker);
-      if (one.worker != worker) bells[one.worker] = one.bell;
-    }
-    const auto next = bells.upper_bound(worker);
-    if (!bells.empty()) bell.ring((next == bells.end() ? bells.begin() : next)->second);
+    for (const Neighbour& one : here) on_node[one.worker] = one.bell;
+    const auto next = on_node.upper_bound(worker);
+    if (on_node.size() > 1) bell.ring((next == on_node.end() ? on_node.begin() : next)->second);
   }
   void finish_reports() {
     std::int64_t all_sent = 0;
@@ -165,7 +161,7 @@ int Comm::worker() const { return state_->worker; }
 int Comm::num_workers() const { return state_->workers; }
 int Comm::workers_on_node() const { return static_cast<int>(state_->on_node.size()); }
 bool Comm::on_my_node(int worker) const {
-  return std::binary_search(state_->on_node.begin(), state_->on_node.end(), worker);
+  return state_->on_node.contains(worker);
 }
 const void* Comm::native_handle() const { return state_->started ? &state_->all : nullptr; }
 
@@ -284,7 +280,7 @@ Bytes Comm::receive(int from) const {
 
 void Comm::send_to_asleep(int to, const Bytes& bytes) const {
   send(to, bytes);
-  if (const auto bell = state_->bells.find(to); bell != state_->bells.end()) state_->bell.ring(bell->second);
+  if (const auto there = state_->on_node.find(to); there != state_->on_node.end()) state_->bell.ring(there->second);
 }
 
 Bytes Comm::receive_asleep(int from) const {

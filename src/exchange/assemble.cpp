@@ -175,10 +175,11 @@ namespace {
 std::vector<RecordRefs> share_steps(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
                                     std::span<const Processors> lent) {
   const bool one_rank = ranks.entries.size() == 1 && !ranks.entries.front().facts.steps.empty();
-  if (!one_rank) lent = {};
+  const RankEntry* const alone = one_rank ? &ranks.entries.front() : nullptr;
+  if (alone == nullptr) lent = {};
   const std::size_t threads = lent.size() + 1;
-  const std::int64_t first = one_rank ? ranks.entries.front().facts.steps.front().number + ranks.entries.front().step_shift : 0;
-  const auto steps = one_rank ? static_cast<std::int64_t>(ranks.entries.front().facts.steps.size()) : 1;
+  const std::int64_t first = alone == nullptr ? 0 : alone->facts.steps.front().number + alone->step_shift;
+  const auto steps = alone == nullptr ? 1 : static_cast<std::int64_t>(alone->facts.steps.size());
   const auto thread_of = [&](std::int64_t step) {  // numbers that jump only make uneven shares
     return static_cast<std::size_t>(std::clamp<std::int64_t>(step - first, 0, steps - 1)) * threads / static_cast<std::size_t>(steps);
   };

@@ -221,13 +221,11 @@ void fill_residuals(const EndDifferences& mine, const Comm& comm, ClockModel& cl
   clock.residual_ns = percentile_over_workers(std::move(all), 95, comm);
 }
 
-bool is_used(const MatchedInstance& i) { return is_symmetric(i.op) && i.credible && !i.suspect; }
-
 /// What common ends vary by, against their usual difference: no clock's offset is in it.
 std::vector<std::int64_t> used_deviations_ns(const MatchedCollectives& matched) {
   std::vector<std::int64_t> deviations = end_deviations_ns(matched);
   for (std::size_t i = 0; i < deviations.size(); ++i)
-    if (!is_used(matched.instances[i])) deviations[i] = -1;
+    if (!tells_clocks(matched.instances[i])) deviations[i] = -1;
   std::erase(deviations, -1);
   return deviations;
 }
@@ -289,7 +287,7 @@ ClockModel fit_clocks(const MatchedCollectives& matched, const Ranks& ranks, con
   const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   std::int64_t first_end_ns = INT64_MAX;
   for (const MatchedInstance& instance : matched.instances)
-    for (std::int32_t m = 0; is_used(instance) && m < instance.members_seen; ++m) {
+    for (std::int32_t m = 0; tells_clocks(instance) && m < instance.members_seen; ++m) {
       const MatchedMember& member = matched.members[instance.first_member + static_cast<std::uint32_t>(m)];
       if (hosts[static_cast<std::size_t>(member.rank_row)] == reference)
         first_end_ns = std::min(first_end_ns, member.start_ns + member.dur_ns);

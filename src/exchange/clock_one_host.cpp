@@ -5,7 +5,8 @@
 #include <map>
 #include <tuple>
 
-#include "core/collective_math.hpp"
+#include "exchange/end_differences.hpp"
+#include "exchange/match_parts.hpp"
 #include "exchange/robust.hpp"
 
 namespace ccl {
@@ -29,10 +30,6 @@ struct PairOnHost {
            std::abs(middle_ns) > std::max(least_apart_ns, deviations_apart * deviation_ns);
   }
 };
-
-bool same_step(const MatchedInstance& a, const MatchedInstance& b) {
-  return a.iteration == b.iteration && a.replica == b.replica && a.group == b.group && a.step == b.step;
-}
 
 using EndDifferencesByRows = std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int64_t>>;
 
@@ -61,7 +58,7 @@ std::vector<PairOnHost> pairs_of(const MatchedCollectives& matched, const std::v
     differences.clear();
     for (; end < instances.size() && same_step(instances[end], instances[first]); ++end) {
       const MatchedInstance& instance = instances[end];
-      if (is_symmetric(instance.op) && instance.credible && !instance.suspect)
+      if (tells_clocks(instance))
         add_differences(instance, &matched.members[instance.first_member], hosts, lowest, differences);
     }
     for (auto& [rows, list] : differences) {

@@ -24,7 +24,7 @@ std::vector<std::uint32_t> instances_in_time(const MatchedCollectives& matched) 
   std::vector<std::pair<std::int64_t, std::uint32_t>> ends;
   for (std::uint32_t i = 0; i < matched.instances.size(); ++i) {
     const MatchedInstance& instance = matched.instances[i];
-    if (is_symmetric(instance.op) && instance.credible && !instance.suspect) ends.emplace_back(end_ns(i), i);
+    if (tells_clocks(instance)) ends.emplace_back(end_ns(i), i);
   }
   sort_runs(ends, std::less<>());
   std::vector<std::uint32_t> order;
@@ -50,6 +50,8 @@ void join_hosts(std::vector<HostEnd>& ends) {
 }
 
 }  // namespace
+
+bool tells_clocks(const MatchedInstance& instance) { return is_symmetric(instance.op) && instance.credible && !instance.suspect; }
 
 EndDifferences end_differences(const MatchedCollectives& matched, const Ranks& ranks) {
   EndDifferences differences;

@@ -26,7 +26,9 @@ struct PairEnds {
 /// Those of each pair ascend.
 using EndDifferences = std::map<HostPair, std::vector<PairEnds>>;
 
-/// Of credible symmetric instances, from the lowest host of each to its others.
+/// Whether its ends are used: symmetric, credible and not suspect.
+bool tells_clocks(const MatchedInstance& instance);
+/// Of these, from the lowest host of each to its others.
 EndDifferences end_differences(const MatchedCollectives& matched, const Ranks& ranks);
 /// Collective. All of each pair to one worker.
 EndDifferences to_pair_owners(EndDifferences mine, const Comm& comm);

@@ -206,7 +206,8 @@ Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, 
 Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
               const Comm& comm, Problems& problems, const SplitWords& splits) {
   Matched matched;
-  if (one_has_all(ranks)) {
+  const bool alone = one_has_all(ranks);
+  if (alone) {
     together(comm, [&] {
       const Lending lending = lend_to_busy(ranks.workers(), comm);
       matched.mine = assemble_own(records, ranks, groups, problems, splits, lending.processors());
@@ -222,7 +223,7 @@ Matched match(const std::vector<CollectiveRecord>& records, const Ranks& ranks, 
   matched.verdicts.resize(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) matched.verdicts[i].local = static_cast<std::uint32_t>(i);
   std::vector<Bytes> told = tell_members(matched.mine, matched.clock, ranks, comm, matched.verdicts);
-  if (one_has_all(ranks)) return matched;
+  if (alone) return matched;
   for (const Bytes& parcel : exchange_counted(std::move(told), comm, matched.bytes_back))
     for (ByteReader in(parcel); !in.at_end();) {
       const auto verdict = in.value<RecordVerdict>();

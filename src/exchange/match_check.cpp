@@ -12,10 +12,6 @@ namespace {
 constexpr std::int64_t suspect_ns = 1'000'000;
 constexpr std::int64_t suspect_all_to_all_ns = 5'000'000;  // members of an all-to-all may leave a few ms apart
 
-bool same_step(const MatchedInstance& a, const MatchedInstance& b) {
-  return a.iteration == b.iteration && a.replica == b.replica && a.group == b.group && a.step == b.step;
-}
-
 /// f(first, end) for every run of instances, from number first on, of one group in one step.
 template <class F>
 void for_each_step(const std::vector<MatchedInstance>& instances, std::size_t first, F f) {

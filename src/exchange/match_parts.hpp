@@ -76,6 +76,11 @@ MatchedCollectives assemble(RecordRefs records, const Ranks& ranks, const Groups
 MatchedCollectives assemble_own(const std::vector<CollectiveRecord>& records, const Ranks& ranks, const Groups& groups,
                                 Problems& problems, const SplitWords& splits, std::span<const Processors> lent);
 
+/// Of one group in one step.
+inline bool same_step(const MatchedInstance& a, const MatchedInstance& b) {
+  return a.iteration == b.iteration && a.replica == b.replica && a.group == b.group && a.step == b.step;
+}
+
 /// Instances in the making: instance i's members are refs [first_member, first_member + members_seen).
 struct Drafts {
   std::vector<MatchedInstance> instances;

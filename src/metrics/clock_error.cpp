@@ -26,9 +26,13 @@ std::int64_t usual_step_ns(const Ranks& ranks) {
 
 }  // namespace
 
+bool has_several_clocks(const ReportContext& context) {
+  return context.ranks.hosts.size() > 1 || !context.clock.apart.empty();
+}
+
 std::string clock_error_text(const ReportContext& context) {
   const std::int64_t error_ns = context.clock.residual_ns;
-  if (context.ranks.hosts.size() < 2 && context.clock.apart.empty()) return "";
+  if (!has_several_clocks(context)) return "";
   const std::int64_t step_ns = usual_step_ns(context.ranks);
   if (step_ns < 0 || error_ns <= step_ns / least_of_step) return "";
   return "the clocks of the ranks are known to " + milliseconds(static_cast<double>(error_ns)) +

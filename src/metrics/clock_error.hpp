@@ -6,6 +6,9 @@
 
 namespace ccl {
 
+/// Several hosts, or one whose ranks show several clocks.
+bool has_several_clocks(const ReportContext& context);
+
 /// "the clocks of the ranks are known to 209 ms only, more than a tenth of a step (17.0 ms)"; empty where they are
 /// known better, and on one host whose ranks show one clock.
 std::string clock_error_text(const ReportContext& context);

@@ -56,11 +56,14 @@ MatchedCollectives collect(const MatchedCollectives& mine) {
   return all;
 }
 
+std::vector<CollectiveRecord> all_at_the_first(PlantedWorld& planted) {
+  planted.deal_ranks(1);
+  return world().worker() == 0 ? planted.shares(1)[0] : std::vector<CollectiveRecord>();
+}
+
 TEST(MatchOverWorkers, WhereOneWorkerHasAllRanksNothingTravels) {
   PlantedWorld planted = three_hosts();
-  planted.deal_ranks(1);
-  const std::vector<CollectiveRecord> records =
-      world().worker() == 0 ? planted.shares(1)[0] : std::vector<CollectiveRecord>();
+  const std::vector<CollectiveRecord> records = all_at_the_first(planted);
   Problems problems;
   const Matched matched = match(records, planted.ranks, planted.groups, world(), problems);
   EXPECT_EQ(matched.bytes_out + matched.bytes_back, 0);
@@ -92,9 +95,7 @@ PlantedWorld rank_alone() {
 
 TEST(MatchOverWorkers, OfARankAloneTheStepsAreSharedAndTheSameIsSaid) {
   PlantedWorld planted = rank_alone();
-  planted.deal_ranks(1);
-  const std::vector<CollectiveRecord> records =
-      world().worker() == 0 ? planted.shares(1)[0] : std::vector<CollectiveRecord>();
+  const std::vector<CollectiveRecord> records = all_at_the_first(planted);
   Problems said, expected;
   lend_processors_for_test(false);
   const Matched by_one = match(records, planted.ranks, planted.groups, world(), expected);
