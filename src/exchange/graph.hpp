@@ -63,7 +63,8 @@ struct StepOps {
 /// Operations of one step by (rank row, device, start). Op i waits for predecessors [first_pred[i], first_pred[i+1]): what
 /// came before it on its own stream, and of each other stream of its device the last operation that had ended when it
 /// started, there and on all devices that ran the same operations. Traces hold no event edges, so the order that was seen
-/// everywhere is taken for the order that is needed. What the operation before on its stream waited for is not repeated.
+/// everywhere is taken for the order that is needed. What the operation before on its stream waited for is not repeated, nor
+/// what another of those that it waits for has waited for.
 struct StepGraph : StepOps {
   StepId step;
   std::int32_t replica = -1;

@@ -51,23 +51,37 @@ std::uint64_t program_of(const std::vector<GraphOp>& ops, const Device& device) 
 /// By stream, place in it and other stream: how many operations of the other had ended when this one started.
 using Ended = std::vector<std::uint32_t>;
 
-/// Calls use(op, its stream, its place in the stream, where its numbers begin in Ended) in order of start.
+/// Where the numbers of operations begin in Ended: rows, by stream and place in it.
+class EndedRows {
+ public:
+  explicit EndedRows(const Device& device) : streams_count_(device.streams.size()), first_(streams_count_, 0) {
+    for (std::size_t s = 1; s < streams_count_; ++s) first_[s] = first_[s - 1] + device.streams[s - 1].size();
+  }
+  std::size_t of(std::size_t stream, std::size_t place) const { return (first_[stream] + place) * streams_count_; }
+
+ private:
+  std::size_t streams_count_;
+  std::vector<std::size_t> first_;  // by stream: operations of those before it
+};
+
+/// Calls use(op, its stream, its place in the stream) in order of start.
 template <class Use>
 void for_each_op(const Device& device, Use use) {
-  std::vector<std::size_t> row(device.streams.size(), 0), place(device.streams.size(), 0);
-  for (std::size_t s = 1; s < row.size(); ++s) row[s] = row[s - 1] + device.streams[s - 1].size();
+  std::vector<std::size_t> place(device.streams.size(), 0);
   for (std::size_t i = device.first; i < device.last; ++i) {
-    const std::size_t stream = device.stream_of[i - device.first], at = place[stream]++;
-    use(i, stream, at, (row[stream] + at) * row.size());
+    const std::size_t stream = device.stream_of[i - device.first];
+    use(i, stream, place[stream]++);
   }
 }
 
 /// Keeps the least of what this device and those before saw.
 void see_ended(const std::vector<GraphOp>& ops, const Device& device, Ended& ended) {
   const std::size_t streams_count = device.streams.size();
+  const EndedRows rows(device);
   if (ended.empty()) ended.assign((device.last - device.first) * streams_count, UINT32_MAX);
   std::vector<std::uint32_t> now(streams_count, 0);
-  for_each_op(device, [&](std::size_t i, std::size_t, std::size_t, std::size_t row) {
+  for_each_op(device, [&](std::size_t i, std::size_t own, std::size_t place) {
+    const std::size_t row = rows.of(own, place);
     for (std::size_t s = 0; s < streams_count; ++s) {
       const auto& stream = device.streams[s];
       while (now[s] < stream.size() && stream[now[s]] < i && ops[stream[now[s]]].end_ns <= ops[i].start_ns) ++now[s];
@@ -79,14 +93,27 @@ void see_ended(const std::vector<GraphOp>& ops, const Device& device, Ended& end
 void add_preds(const Device& device, const Ended& ended, std::vector<std::uint32_t>& first_pred,
                std::vector<std::uint32_t>& preds) {
   const std::size_t streams_count = device.streams.size();
-  for_each_op(device, [&](std::size_t, std::size_t stream, std::size_t place, std::size_t row) {
+  const EndedRows rows(device);
+  std::vector<std::size_t> waited(streams_count, SIZE_MAX);  // by stream: row of what is waited for; SIZE_MAX: nothing
+  // Of what an operation waits for, what another of them has waited for. That must not have begun before its own stream was
+  // free: a replay may let such a one end earlier than what it waits for.
+  const auto is_waited_for_by = [&](std::size_t other, std::size_t s, std::uint32_t count) {
+    if (other == s || waited[other] == SIZE_MAX) return false;
+    return ended[waited[other] + s] >= count && rows.of(other, ended[waited[other] + other]) == waited[other];
+  };
+  for_each_op(device, [&](std::size_t, std::size_t own, std::size_t place) {
+    const std::size_t row = rows.of(own, place);
     for (std::size_t s = 0; s < streams_count; ++s) {
-      if (s == stream) {
-        if (place > 0) preds.push_back(device.streams[s][place - 1]);
-        continue;
-      }
-      const std::uint32_t before = place > 0 ? ended[row - streams_count + s] : 0;
-      if (ended[row + s] > before) preds.push_back(device.streams[s][ended[row + s] - 1]);
+      const std::uint32_t before = place > 0 && s != own ? ended[row - streams_count + s] : 0;
+      const std::size_t count = s == own ? place : ended[row + s];
+      waited[s] = count > before ? rows.of(s, count - 1) : SIZE_MAX;
+    }
+    for (std::size_t s = 0; s < streams_count; ++s) {
+      if (waited[s] == SIZE_MAX) continue;
+      const auto count = static_cast<std::uint32_t>(s == own ? place : ended[row + s]);
+      bool known = false;
+      for (std::size_t other = 0; other < streams_count; ++other) known = known || is_waited_for_by(other, s, count);
+      if (!known) preds.push_back(device.streams[s][count - 1]);
     }
     first_pred.push_back(static_cast<std::uint32_t>(preds.size()));
   });
