@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
-
-#include "core/fetch.hpp"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define CCL_CASES_X86
@@ -38,68 +35,68 @@ std::vector<std::uint32_t> heads_of(const StepGraph& graph) {
   return head;
 }
 
-/// What stands for its followers too.
-struct Joined {
-  ShortOp op;
-  ShortTimes times;
-};
-
-/// By head, in the order in which they lie. number: by operation, of its head.
-std::vector<Joined> joined_ops(const MeasuredGraph& graph, const GraphTimes& ideal, const std::vector<std::uint32_t>& head,
-                               std::vector<std::uint32_t>& number) {
-  const GraphTimes& measured = graph.measured;
-  std::vector<Joined> joined;
-  number.resize(graph.size());
-  std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < graph.size(); ++i)
-    if (head[i] == i) number[i] = count++;
-  joined.resize(count);
-  for (std::uint32_t i = 0; i < graph.size(); ++i) {
-    number[i] = number[head[i]];
-    auto& [op, times] = joined[number[i]];
-    if (head[i] == i) {
-      const GraphCommunication& of = graph.communication_of(i);
-      op = {.rank_row = graph.ops[i].rank_row, .match = graph.match[i], .op = of.op, .dimension = of.dimension,
-            .with_others = is_with_others(graph, i), .transfer_known = graph.unseen.of(i) != 0};
-    }
-    times.measured_gap_ns += measured.gap_ns[i];
-    times.ideal_gap_ns += ideal.gap_ns[i];
-    times.measured_run_ns += measured.run_ns[i];
-    times.ideal_run_ns += ideal.run_ns[i];
-    if (const std::int64_t transfer_ns = graph.unseen.of(i); transfer_ns >= 0) times.hidden_run_ns += measured.run_ns[i] - transfer_ns;
-  }
-  return joined;
-}
-
 }  // namespace
 
-// Worked out as the operations lie, then put in order: along the order each operation would be a line of memory far from the one
-// before, in every list that is read.
+void ShortTimesList::add(std::size_t i, const ShortTimes& more) {
+  ShortTimes all = (*this)[i];
+  all.measured_gap_ns += more.measured_gap_ns;
+  all.ideal_gap_ns += more.ideal_gap_ns;
+  all.measured_run_ns += more.measured_run_ns;
+  all.ideal_run_ns += more.ideal_run_ns;
+  all.hidden_run_ns += more.hidden_run_ns;
+  const auto fits = [](std::int64_t ns) { return ns > is_far && ns <= std::numeric_limits<std::int32_t>::max(); };
+  const auto near = [](std::int64_t ns) { return static_cast<std::int32_t>(ns); };
+  if (fits(all.measured_gap_ns) && fits(all.ideal_gap_ns) && fits(all.measured_run_ns) && fits(all.ideal_run_ns) &&
+      fits(all.hidden_run_ns)) {
+    near_[i] = {near(all.measured_gap_ns), near(all.ideal_gap_ns), near(all.measured_run_ns), near(all.ideal_run_ns),
+                near(all.hidden_run_ns)};
+  } else {
+    near_[i].measured_gap_ns = is_far;
+    far_[i] = all;
+  }
+}
+
 ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal) {
   const std::vector<std::uint32_t> head = heads_of(graph);
-  std::vector<std::uint32_t> number;
-  const std::vector<Joined> joined = joined_ops(graph, ideal, head, number);
-  ShortGraph out;
-  out.ops.reserve(joined.size());
-  out.times.reserve(joined.size());
-  out.first_pred.reserve(joined.size() + 1);
-  out.first_pred.push_back(0);
-  out.preds.reserve(graph.preds.size());
-  std::vector<std::uint32_t> place(joined.size(), 0);
+  std::vector<std::uint32_t> place(graph.size());  // by operation, of its head
+  std::uint32_t count = 0;
+  std::size_t preds_count = 0;
   for (std::size_t at = 0; at < graph.order.size(); ++at) {
-    if (at + 2 * fetch_ahead < graph.order.size()) fetch_of(graph.order[at + 2 * fetch_ahead], head, number, graph.first_pred);
-    if (at + fetch_ahead < graph.order.size()) fetch_of(number[graph.order[at + fetch_ahead]], joined);
+    if (at + fetch_ahead < graph.order.size()) fetch_of(graph.order[at + fetch_ahead], head, graph.first_pred, place);
     const std::uint32_t i = graph.order[at];
     if (head[i] != i) continue;
-    place[number[i]] = static_cast<std::uint32_t>(out.ops.size());
-    out.ops.push_back(joined[number[i]].op);
-    out.times.push_back(joined[number[i]].times);
-    for (const std::uint32_t pred : graph.preds_of(i)) out.preds.push_back(place[number[pred]]);
+    place[i] = count++;
+    preds_count += graph.preds_of(i).size();
+  }
+  ShortGraph out;
+  out.ops.resize(count);
+  out.times = ShortTimesList(count);
+  const GraphTimes& measured = graph.measured;
+  // As the operations lie: along the order each would be far from the one before, in every list that is read.
+  for (std::uint32_t i = 0; i < graph.size(); ++i) {
+    const std::uint32_t own = place[i] = place[head[i]];
+    if (head[i] == i) {
+      const GraphCommunication& of = graph.communication_of(i);
+      out.ops[own] = {.rank_row = graph.ops[i].rank_row, .match = graph.match[i], .op = of.op, .dimension = of.dimension,
+                      .with_others = is_with_others(graph, i), .transfer_known = graph.unseen.of(i) != 0};
+    }
+    const std::int64_t transfer_ns = graph.unseen.of(i);
+    out.times.add(own, {measured.gap_ns[i], ideal.gap_ns[i], measured.run_ns[i], ideal.run_ns[i],
+                        transfer_ns >= 0 ? measured.run_ns[i] - transfer_ns : 0});
+  }
+  out.first_pred.reserve(std::size_t{count} + 1);
+  out.first_pred.push_back(0);
+  out.preds.reserve(preds_count);
+  for (std::size_t at = 0; at < graph.order.size(); ++at) {
+    if (at + fetch_ahead < graph.order.size()) fetch_of(graph.order[at + fetch_ahead], head, graph.first_pred);
+    const std::uint32_t i = graph.order[at];
+    if (head[i] != i) continue;
+    for (const std::uint32_t pred : graph.preds_of(i)) out.preds.push_back(place[pred]);
     out.first_pred.push_back(static_cast<std::uint32_t>(out.preds.size()));
   }
   out.first_member = graph.first_member;
   out.members.reserve(graph.members.size());
-  for (const std::uint32_t member : graph.members) out.members.push_back(place[number[member]]);
+  for (const std::uint32_t member : graph.members) out.members.push_back(place[member]);
   return out;
 }
 
@@ -151,7 +148,7 @@ std::size_t CaseReplays::deal_places() {
   return places_count;
 }
 
-CCL_INLINE inline CaseReplays::Lanes CaseReplays::replay(Pass& pass) const {
+CCL_INLINE inline void CaseReplays::replay(Pass& pass) const {
   constexpr Lanes none{};
   std::ranges::fill(pass.started, 0);
   Lanes length_ns = none;
@@ -171,7 +168,7 @@ CCL_INLINE inline CaseReplays::Lanes CaseReplays::replay(Pass& pass) const {
     for (std::size_t lane = 0; lane < ns.size(); ++lane) ns[lane] += more[lane];
   };
   const auto run_of = [&](std::size_t i) CCL_INLINE {
-    const ShortTimes& times = graph_.times[i];
+    const ShortTimes times = graph_.times[i];
     return mix(pass.bits[i].run, times.measured_run_ns, pass.change == ShortChange::ideal ? times.ideal_run_ns : times.hidden_run_ns,
                times.ideal_run_ns);
   };
@@ -181,7 +178,7 @@ CCL_INLINE inline CaseReplays::Lanes CaseReplays::replay(Pass& pass) const {
       if (graph_.first_pred[next] < pred_place_.size()) fetch_of(pred_place_[graph_.first_pred[next]], pass.end_ns);
       if (match_[next] >= 0) fetch_of(static_cast<std::size_t>(match_[next]), pass.last_ns, pass.started);
     }
-    const ShortTimes& times = graph_.times[i];
+    const ShortTimes times = graph_.times[i];
     const std::span preds = std::span(pred_place_).subspan(graph_.first_pred[i], graph_.first_pred[i + 1] - graph_.first_pred[i]);
     Lanes& at_ns = pass.end_ns[place_[i]];
     at_ns = preds.empty() ? none : pass.end_ns[preds[0]];
@@ -205,11 +202,11 @@ CCL_INLINE inline CaseReplays::Lanes CaseReplays::replay(Pass& pass) const {
       later(length_ns, pass.end_ns[place_[member]]);
     }
   }
-  return length_ns;
+  pass.length_ns = length_ns;
 }
 
 #if defined(CCL_CASES_X86)
-__attribute__((target("avx512f,avx512vl"))) CaseReplays::Lanes CaseReplays::replay_avx512(Pass& pass) const { return replay(pass); }
+__attribute__((target("avx512f,avx512vl"))) void CaseReplays::replay_avx512(Pass& pass) const { replay(pass); }
 #endif
 
 void CaseReplays::run() {
@@ -217,10 +214,9 @@ void CaseReplays::run() {
   for (Pass& pass : std::span(passes_).first(waiting_))
     tasks.emplace_back([this, &pass] {
 #if defined(CCL_CASES_X86)
-      pass.length_ns = __builtin_cpu_supports("avx512vl") ? replay_avx512(pass) : replay(pass);
-#else
-      pass.length_ns = replay(pass);
+      if (__builtin_cpu_supports("avx512vl")) return replay_avx512(pass);
 #endif
+      replay(pass);
     });
   side_by_side(lent_, tasks);
   for (Pass& pass : std::span(passes_).first(waiting_)) {

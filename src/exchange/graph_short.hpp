@@ -4,9 +4,12 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "core/fetch.hpp"
 #include "exchange/measured_graph.hpp"
 
 namespace ccl {
@@ -26,9 +29,32 @@ struct ShortTimes {
   std::int64_t measured_run_ns = 0, ideal_run_ns = 0, hidden_run_ns = 0;  // hidden: transfers take no time
 };
 
+/// By operation, 20 bytes each: every pass over a step reads them all. Of an operation with one of more than 2 s they lie apart.
+class ShortTimesList {
+ public:
+  explicit ShortTimesList(std::size_t count = 0) : near_(count) {}
+  ShortTimes operator[](std::size_t i) const {
+    const Near& near = near_[i];
+    if (near.measured_gap_ns == is_far) [[unlikely]]
+      return far_.at(i);
+    return {near.measured_gap_ns, near.ideal_gap_ns, near.measured_run_ns, near.ideal_run_ns, near.hidden_run_ns};
+  }
+  void add(std::size_t i, const ShortTimes& more);
+  void fetch(std::size_t i) const { ccl::fetch_of(i, near_); }
+
+ private:
+  static constexpr std::int32_t is_far = std::numeric_limits<std::int32_t>::min();
+  struct Near {
+    std::int32_t measured_gap_ns = 0, ideal_gap_ns = 0;
+    std::int32_t measured_run_ns = 0, ideal_run_ns = 0, hidden_run_ns = 0;
+  };
+  std::vector<Near> near_;
+  std::unordered_map<std::size_t, ShortTimes> far_;
+};
+
 struct ShortGraph {
   std::vector<ShortOp> ops;  // so that all that one waits for comes before it
-  std::vector<ShortTimes> times;  // by operation; apart, since cases are told by the one and replayed by the other
+  ShortTimesList times;      // by operation; apart, since cases are told by the one and replayed by the other
   std::vector<std::uint32_t> first_pred, preds;
   std::vector<std::uint32_t> first_member, members;  // of a match
   std::span<const std::uint32_t> preds_of(std::size_t i) const {
@@ -95,9 +121,10 @@ class CaseReplays {
   Pass& room_for(ShortChange change);
   /// All passes that wait.
   void run();
-  /// The lengths of its cases. Also compiled for processors that take eight sums or maxima at a time.
-  Lanes replay(Pass& pass) const;
-  Lanes replay_avx512(Pass& pass) const;
+  /// The lengths of its cases, set in place: GCC 12 gives the caller of a function that returns a whole line of the cache less
+  /// room than its alignment. Also compiled for processors that take eight sums or maxima at a time.
+  void replay(Pass& pass) const;
+  void replay_avx512(Pass& pass) const;
   /// Where ends are kept: takes a place for each operation and gives it back. Returns how many places there are.
   std::size_t deal_places();
 

@@ -280,7 +280,7 @@ struct WhatIf {
     std::vector<SlowRank> ranks(ranks_count);
     for (std::size_t i = 0; i < step.ops.size(); ++i) {
       const ShortOp& op = step.ops[i];
-      const ShortTimes& times = step.times[i];
+      const ShortTimes times = step.times[i];
       SlowRank& rank = ranks[static_cast<std::size_t>(op.rank_row)];
       rank.rank_row = op.rank_row;
       rank.excess_ns += times.measured_gap_ns - times.ideal_gap_ns;

@@ -219,6 +219,21 @@ TEST(StepGraph, OperationsThatEndAsTheyStartDoNotWaitForEachOther) {
   EXPECT_EQ(graph.preds_of(0).size(), 0U);
 }
 
+TEST(StepGraph, WhatAnotherHasWaitedForIsNotWaitedForAgain) {
+  const auto waits_of_last = [](std::int64_t end_of_first) {
+    // On stream 1 two follow each other, the second behind the first of stream 0; the last waits for both streams.
+    const MeasuredGraph graph = graph_of({op(0, 0, 10, "gemm"), op(0, 0, end_of_first, "copy", 1), op(0, 12, 20, "copy", 1),
+                                          op(0, 20, 30, "gemm")});
+    const auto preds = graph.preds_of(graph.size() - 1);
+    std::vector<std::int64_t> starts_ns;
+    for (const std::uint32_t pred : preds) starts_ns.push_back(graph.ops[pred].start_ns);
+    return starts_ns;
+  };
+  EXPECT_EQ(waits_of_last(12), std::vector<std::int64_t>{12});
+  // It began before its own stream was free: a replay may end it before what it waited for.
+  EXPECT_EQ(waits_of_last(13), (std::vector<std::int64_t>{0, 12}));
+}
+
 TEST(ShortGraph, ReplaysAsTheWholeGraph) {
   const MeasuredGraph graph = graph_of(slow_and_fast());
   const Peers peers = peers_of(graph, {0, 0});
@@ -252,6 +267,24 @@ TEST(ShortGraph, ReplaysAsTheWholeGraph) {
     EXPECT_EQ(replays.of(hides[0]).fixed_ns, length_ns(graph.measured, hidden, 1, false));
     EXPECT_EQ(replays.of(hides[0]).only_ns, length_ns(ideal, graph.measured, 1, false));
   }
+}
+
+TEST(ShortGraph, TimesOfMoreThanTwoSecondsAreKept) {
+  constexpr std::int64_t far_ns = 5'000'000'000, most_ns = 2'147'483'647;
+  ShortTimesList times(3);
+  times.add(0, {1, 2, 3, 4, 5});
+  times.add(1, {far_ns, 0, 0, 0, 0});
+  times.add(1, {0, 0, 0, -far_ns, 7});
+  times.add(2, {most_ns, 0, 0, 0, 0});
+  times.add(2, {1, 0, 0, 0, 0});
+  times.add(2, {-2, 0, 0, 0, 0});
+  const auto all = [&](std::size_t i) {
+    const ShortTimes of = times[i];
+    return std::vector<std::int64_t>{of.measured_gap_ns, of.ideal_gap_ns, of.measured_run_ns, of.ideal_run_ns, of.hidden_run_ns};
+  };
+  EXPECT_EQ(all(0), (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(all(1), (std::vector<std::int64_t>{far_ns, 0, 0, -far_ns, 7}));
+  EXPECT_EQ(all(2), (std::vector<std::int64_t>{most_ns - 1, 0, 0, 0, 0}));
 }
 
 TEST(CriticalPath, GoesThroughTheLastRankAndAddsUpToTheStep) {
