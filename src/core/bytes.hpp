@@ -36,6 +36,8 @@ class ByteWriter {
   void array(const std::vector<T>& values) {
     array(std::span<const T>(values));
   }
+  /// So that what comes is not copied as it grows.
+  void reserve(std::size_t more) { bytes_.reserve(bytes_.size() + more); }
   Bytes take() { return std::move(bytes_); }
   std::size_t size() const { return bytes_.size(); }
 
@@ -75,6 +77,13 @@ class ByteReader {
   void add_to(Rows& column) {
     const auto rows = column.add_rows(value<std::uint64_t>());
     raw(rows.data(), rows.size_bytes());
+  }
+  /// Of the array that comes next.
+  std::size_t array_size() const { return ByteReader(*this).value<std::uint64_t>(); }
+  /// Calls use(value) for each of an array, which is not copied as a whole.
+  template <class T, class Use>
+  void each(Use use) {
+    for (auto left = value<std::uint64_t>(); left > 0; --left) use(value<T>());
   }
   bool at_end() const { return bytes_.empty(); }
 

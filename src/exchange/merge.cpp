@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 namespace ccl {
 namespace {
@@ -27,6 +28,28 @@ bool hands_over(int worker, int root, int distance, int workers) {
 bool takes(int worker, int root, int distance, int workers) {
   const int place = (worker - root + workers) % workers;
   return place % (2 * distance) == 0 && place + distance < workers;
+}
+
+// Of all workers, in one message of each: what travels lies twice in memory while it does.
+constexpr std::int64_t batch_bytes = 32 << 20;
+constexpr std::int64_t most_counts_bytes = 128;  // beside the rows of one metric: 8 a list
+
+/// Metrics whose rows travel together: those from batches[i] to batches[i + 1]. The same on all workers. Collective.
+std::vector<std::size_t> batches_of(const std::vector<std::unique_ptr<Metric>>& metrics, const Comm& comm) {
+  std::vector<std::int64_t> bytes;
+  for (const auto& metric : metrics) bytes.push_back(metric->rows_bytes());
+  bytes = comm.sum(std::move(bytes));
+  std::vector<std::size_t> batches{0};
+  std::int64_t together = 0;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (together > 0 && together + bytes[i] > batch_bytes) {
+      batches.push_back(i);
+      together = 0;
+    }
+    together += bytes[i];
+  }
+  batches.push_back(metrics.size());
+  return batches;
 }
 
 }  // namespace
@@ -56,24 +79,39 @@ std::int64_t merge(std::vector<std::unique_ptr<Metric>>& metrics, const std::vec
   const int me = comm.worker(), workers = comm.num_workers();
   const std::int64_t sent_before = comm.sent_bytes();
   for (const auto& metric : metrics) metric->deal(comm);
+  const std::vector<std::size_t> batches = workers == 1 ? std::vector<std::size_t>() : batches_of(metrics, comm);
   for (int distance = 1; distance < workers; distance *= 2) {
+    // What a worker packs for the one before it goes there; returns what came from the one behind.
+    const auto pass_on = [&](ByteWriter& out) {
+      std::vector<Bytes> parcels(static_cast<std::size_t>(workers));
+      parcels[static_cast<std::size_t>((me - distance + workers) % workers)] = out.take();
+      return std::move(comm.exchange(std::move(parcels))[static_cast<std::size_t>((me + distance) % workers)]);
+    };
+    for (std::size_t b = 0; b + 1 < batches.size(); ++b) {
+      const std::span batch(metrics.begin() + static_cast<std::ptrdiff_t>(batches[b]), batches[b + 1] - batches[b]);
+      const int* owner = owners.data() + batches[b];
+      ByteWriter out;
+      std::int64_t bytes = 0;
+      for (std::size_t i = 0; i < batch.size(); ++i)
+        if (hands_over(me, owner[i], distance, workers)) bytes += batch[i]->rows_bytes() + most_counts_bytes;
+      out.reserve(static_cast<std::size_t>(bytes));
+      for (std::size_t i = 0; i < batch.size(); ++i)
+        if (hands_over(me, owner[i], distance, workers)) batch[i]->pack(out);
+      const Bytes came = pass_on(out);
+      ByteReader in(came);
+      for (std::size_t i = 0; i < batch.size(); ++i)
+        if (takes(me, owner[i], distance, workers)) batch[i]->absorb(in);
+    }
     ByteWriter out;
-    for (std::size_t i = 0; i < metrics.size(); ++i)
-      if (hands_over(me, owners[i], distance, workers)) out.array(metrics[i]->pack());
     if (hands_over(me, 0, distance, workers)) {
       pack(strings, out);
       out.array(problems.pack());
     }
-    std::vector<Bytes> parcels(static_cast<std::size_t>(workers));
-    parcels[static_cast<std::size_t>((me - distance + workers) % workers)] = out.take();
-    const Bytes came = std::move(comm.exchange(std::move(parcels))[static_cast<std::size_t>((me + distance) % workers)]);
+    const Bytes came = pass_on(out);
+    if (!takes(me, 0, distance, workers)) continue;
     ByteReader in(came);
-    for (std::size_t i = 0; i < metrics.size(); ++i)
-      if (takes(me, owners[i], distance, workers)) metrics[i]->absorb(in.array<std::byte>());
-    if (takes(me, 0, distance, workers)) {
-      unite(in, strings);
-      problems.unite(Problems::unpack(in.array<std::byte>()));
-    }
+    unite(in, strings);
+    problems.unite(Problems::unpack(in.array<std::byte>()));
   }
   if (std::ranges::any_of(owners, [](int owner) { return owner != 0; })) {
     ByteWriter out;

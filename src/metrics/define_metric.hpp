@@ -30,6 +30,26 @@ void sort_and_fold(std::vector<Row>& rows) {
   rows.resize(kept);
 }
 
+/// The rows of another worker, sorted and folded as these are, to their places: in one pass, and no list but the new one.
+template <class Row>
+void add_sorted(ByteReader& in, std::vector<Row>& rows) {
+  std::vector<Row> all;
+  all.reserve(rows.size() + in.array_size());
+  const auto add = [&](const Row& row) {
+    if constexpr (requires(Row & into, const Row& from) { into.combine(from); }) {
+      if (!all.empty() && all.back().key() == row.key()) return all.back().combine(row);
+    }
+    all.push_back(row);
+  };
+  auto own = rows.begin();
+  in.each<Row>([&](const Row& row) {
+    for (; own != rows.end() && !(row.key() < own->key()); ++own) add(*own);
+    add(row);
+  });
+  for (; own != rows.end(); ++own) add(*own);
+  rows = std::move(all);
+}
+
 /// Rows of one rank that only its closing() reads: they do not go through the merge.
 template <class Row>
 constexpr bool until_closing = requires { requires Row::until_closing; };
@@ -205,26 +225,22 @@ class DefinedMetric final : public Metric {
     });
     return static_cast<std::int64_t>(bytes);
   }
-  Bytes pack() const override {
-    ByteWriter out;
-    rows_.for_each([&](const auto& rows) {
-      if constexpr (until_closing<typename std::remove_reference_t<decltype(rows)>::value_type>) return;
-      auto folded = rows;
-      sort_and_fold(folded);
-      out.array(folded);
-    });
-    return out.take();
-  }
-  void absorb(std::span<const std::byte> bytes) override {
-    ByteReader in(bytes);
+  void pack(ByteWriter& out) override {
     rows_.for_each([&](auto& rows) {
       using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
       if constexpr (until_closing<Row>) return;
       static_assert(std::is_trivially_copyable_v<Row>, "rows travel as plain bytes: text goes in as a StringId");
       sort_and_fold(rows);
-      const std::vector<Row> more = in.array<Row>();
-      rows.insert(rows.end(), more.begin(), more.end());
+      out.array(rows);
+      rows = std::vector<Row>();  // braces alone would keep its memory
+    });
+  }
+  void absorb(ByteReader& in) override {
+    rows_.for_each([&](auto& rows) {
+      using Row = typename std::remove_reference_t<decltype(rows)>::value_type;
+      if constexpr (until_closing<Row>) return;
       sort_and_fold(rows);
+      add_sorted(in, rows);
     });
   }
 

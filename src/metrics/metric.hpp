@@ -212,8 +212,8 @@ class Metric {
   /// Collective, before the merge: rows that only statistics need become sums, on no worker all of them.
   virtual void deal(const Comm&) {}
   virtual std::int64_t rows_bytes() const { return 0; }  // about what pack() takes
-  virtual Bytes pack() const = 0;                       // rows of this worker, for the merge tree
-  virtual void absorb(std::span<const std::byte>) = 0;  // another worker's pack()
+  virtual void pack(ByteWriter&) = 0;    // rows of this worker, for the merge tree; they are gone then
+  virtual void absorb(ByteReader&) = 0;  // another worker's pack()
   virtual MetricResult result(const ReportContext& context, const Resolver& resolver) = 0;
   /// Matrix slices of this worker, made by closing(); they do not go through the merge.
   virtual std::vector<ResultMatrix> take_matrices() = 0;

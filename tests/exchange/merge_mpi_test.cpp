@@ -22,13 +22,9 @@ class Numbers final : public Metric {
   void snapshot(const MemorySnapshot&, const LocalContext&) override {}
   void graph(const MeasuredGraph&, const ClosingContext&) override {}
   std::int64_t rows_bytes() const override { return static_cast<std::int64_t>(8 * numbers.size()); }
-  Bytes pack() const override {
-    ByteWriter out;
-    out.array(numbers);
-    return out.take();
-  }
-  void absorb(std::span<const std::byte> bytes) override {
-    for (const std::int64_t n : ByteReader(bytes).array<std::int64_t>()) numbers.push_back(n);
+  void pack(ByteWriter& out) override { out.array(std::exchange(numbers, {})); }
+  void absorb(ByteReader& in) override {
+    for (const std::int64_t n : in.array<std::int64_t>()) numbers.push_back(n);
   }
   MetricResult result(const ReportContext&, const Resolver&) override { return {}; }
   std::vector<ResultMatrix> take_matrices() override { return {}; }
@@ -57,7 +53,10 @@ TEST(Merge, RowsTextsAndWarningsReachTheFirstWorker) {
   Problems problems;
   say_who(me, strings, problems);
 
-  EXPECT_EQ(merge(metrics, {0, 0}, strings, problems, world()) > 0, me > 0);
+  const std::int64_t before = world().sent_bytes();
+  world().sum(std::vector<std::int64_t>(metrics.size()));  // how many bytes of each metric there are
+  const std::int64_t sizes_bytes = world().sent_bytes() - before;
+  EXPECT_EQ(merge(metrics, {0, 0}, strings, problems, world()) > sizes_bytes, me > 0);
   if (me > 0) return;
   const auto& first = static_cast<Numbers&>(*metrics[0]).numbers;
   for (int w = 0; w < workers; ++w) {
@@ -96,6 +95,28 @@ TEST(Merge, RowsOfAMetricEndWithItsOwner) {
     std::vector<std::int64_t> all;
     for (int w = 0; w < workers; ++w) all.push_back(100 * i + w);
     EXPECT_EQ(numbers, all);
+  }
+}
+
+TEST(Merge, RowsThatDoNotFitInOneMessageAllArrive) {
+  constexpr std::size_t count = 3'000'000;  // 24 MB a worker, of two metrics between which one has none
+  const int me = world().worker(), workers = world().num_workers();
+  std::vector<std::unique_ptr<Metric>> metrics;
+  for (const std::size_t rows : {count, std::size_t{0}, count})
+    static_cast<Numbers&>(*metrics.emplace_back(std::make_unique<Numbers>())).numbers.assign(rows, me + 1);
+  StringTable strings;
+  Problems problems;
+  say_who(me, strings, problems);
+  const int last = workers - 1;
+  merge(metrics, {0, 0, last}, strings, problems, world());
+  for (const auto& [metric, owner] : {std::pair(0, 0), std::pair(2, last)}) {
+    const auto& numbers = static_cast<Numbers&>(*metrics[static_cast<std::size_t>(metric)]).numbers;
+    if (owner != me) continue;
+    EXPECT_EQ(numbers.size(), count * static_cast<std::size_t>(workers));
+    for (int w = 0; w < workers; ++w) EXPECT_EQ(std::count(numbers.begin(), numbers.end(), w + 1), count);
+  }
+  if (me == 0) {
+    EXPECT_EQ(problems.count(Code::file_cut), workers);
   }
 }
 

@@ -224,7 +224,9 @@ TEST(AllMetrics, TracesThatWereLeftOutLeaveNoRows) {
   Metric::BatchKey dropped;
   dropped.keep = false;
   metric->settle(std::span(&dropped, 1));
-  const Bytes packed = metric->pack();
+  ByteWriter out;
+  metric->pack(out);
+  const Bytes packed = out.take();
   ByteReader rows(packed);
   EXPECT_EQ(rows.value<std::uint64_t>(), 0U);
 }

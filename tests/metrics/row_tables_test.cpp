@@ -52,6 +52,25 @@ TEST(RowTables, ListsInOrderAndTwoBehindEachOtherFoldAsAnyOther) {
   EXPECT_EQ(folded({}, {}), Expected{});
 }
 
+TEST(RowTables, SortedRowsOfAnotherWorkerFoldAsAnyOther) {
+  const auto added = [](std::vector<Counted> rows, const std::vector<Counted>& more) {
+    ByteWriter out;
+    out.array(more);
+    out.value(std::uint8_t{77});
+    const Bytes came = out.take();
+    ByteReader in(came);
+    add_sorted(in, rows);
+    EXPECT_EQ(in.value<std::uint8_t>(), 77) << "what comes behind them is still there";
+    std::vector<std::pair<std::int64_t, std::int64_t>> seen;
+    for (const Counted& row : rows) seen.emplace_back(row.name, row.count);
+    return seen;
+  };
+  using Expected = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  EXPECT_EQ(added({{1, 1}, {2, 2}, {5, 5}}, {{0, 7}, {2, 200}, {9, 9}}), (Expected{{0, 7}, {1, 1}, {2, 202}, {5, 5}, {9, 9}}));
+  EXPECT_EQ(added({{1, 1}}, {}), (Expected{{1, 1}}));
+  EXPECT_EQ(added({}, {{1, 1}, {3, 1}}), (Expected{{1, 1}, {3, 1}}));
+}
+
 struct OfRank {
   static constexpr bool until_closing = true;
   StepId step;
@@ -126,7 +145,9 @@ TEST(RowTables, EachTraceGetsItsKeys) {
   const std::vector<Metric::BatchKey> keys{{7, RankId(5), true, -1, 0}, {7, RankId(1), false, -1, 0},
                                            {7, RankId(2), true, -1, 0}, {7, RankId(3), true, 1, 100}};
   metric->settle(keys);
-  const Bytes packed = metric->pack();
+  ByteWriter out;
+  metric->pack(out);
+  const Bytes packed = out.take();
   ByteReader in(packed);
   const auto steps = in.array<StepRow>();
   std::vector<std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int64_t>> seen;

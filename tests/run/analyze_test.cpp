@@ -47,8 +47,8 @@ class Watching final : public Metric {
     for (const CollectiveRecord& record : rank.records) closing.first_ordinal_sum += record.ordinal;
     seen_.closings.push_back(closing);
   }
-  Bytes pack() const override { return {}; }
-  void absorb(std::span<const std::byte>) override {}
+  void pack(ByteWriter&) override {}
+  void absorb(ByteReader&) override {}
   MetricResult result(const ReportContext&, const Resolver&) override { return {}; }
   std::vector<ResultMatrix> take_matrices() override { return {}; }
 
@@ -262,8 +262,8 @@ class Reading final : public Metric {
   void snapshot(const MemorySnapshot&, const LocalContext&) override {}
   void graph(const MeasuredGraph&, const ClosingContext&) override {}
   void closing(const ClosingRank&, const ClosingContext&) override {}
-  Bytes pack() const override { return {}; }
-  void absorb(std::span<const std::byte>) override {}
+  void pack(ByteWriter&) override {}
+  void absorb(ByteReader&) override {}
   MetricResult result(const ReportContext&, const Resolver&) override { return {}; }
   std::vector<ResultMatrix> take_matrices() override { return {}; }
 

@@ -101,8 +101,13 @@ class SmallRun {
       metrics[deal()]->snapshot(snapshot, {config, workload, classifier_, strings});
     // As in the merge tree: neighbours first, then the results of neighbours.
     for (std::size_t distance = 1; distance < workers; distance *= 2)
-      for (std::size_t to = 0; to + distance < workers; to += 2 * distance)
-        metrics[to]->absorb(metrics[to + distance]->pack());
+      for (std::size_t to = 0; to + distance < workers; to += 2 * distance) {
+        ByteWriter out;
+        metrics[to + distance]->pack(out);
+        const Bytes came = out.take();
+        ByteReader in(came);
+        metrics[to]->absorb(in);
+      }
     int count = 0;
     char** arguments = nullptr;
     metrics.front()->deal(Comm(count, arguments, MpiStart::alone));
