@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -96,11 +95,6 @@ std::string idle_workers_line(const std::vector<TraceFile>& files, std::size_t w
 
 void report(Metrics& metrics, const std::vector<int>& owners, const ClosingContext& closing, Problems& problems,
             const Comm& comm, Results& results) {
-  for (const auto& metric : metrics) {
-    std::vector<ResultMatrix> slices = metric->take_matrices();
-    results.matrices.insert(results.matrices.end(), std::make_move_iterator(slices.begin()),
-                            std::make_move_iterator(slices.end()));
-  }
   Bytes told;  // by this worker, to worker 0
   together(comm, [&] {
     Problems found;
@@ -109,15 +103,17 @@ void report(Metrics& metrics, const std::vector<int>& owners, const ClosingConte
     const Resolver resolver{[&](StringId id) { return std::string(closing.strings.text(id)); },
                             [&](GroupId id) { return std::int64_t{closing.groups.row_of(id)}; }};
     if (comm.is_first()) compare_card(context, problems);
-    ByteWriter out;
+    ByteWriter out, finished;
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       MetricResult& result = results.metrics.emplace_back();
       if (owners[i] == comm.worker()) result = metrics[i]->result(context, resolver);
       else result.info = metrics[i]->info();
       metrics[i].reset();  // its rows are in tables now
       if (results.config.output.json) keep_shown(result);
+      if (results.config.output.report_dir.empty()) finish_tables(result, finished);  // that folder's files are made of tables
       if (owners[i] == comm.worker() && !comm.is_first()) pack_report(result.report, out);
     }
+    results.finished = finished.take();
     out.array(found.pack());
     if (!comm.is_first()) told = out.take();
     metrics.clear();

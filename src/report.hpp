@@ -6,8 +6,7 @@
 
 namespace ccl {
 
-/// Fills results.metrics (worker 0: of all; others: those that they own, in place), results.matrices (every worker's own
-/// rows) and results.exit_code. After merge(), with its owners. The metrics are given up. Collective.
+/// Fills results.metrics (worker 0: of all; others: those that they own, in place), results.finished and results.exit_code. After merge(), with its owners. The metrics are given up. Collective.
 void report(Metrics& metrics, const std::vector<int>& owners, const ClosingContext& closing, Problems& problems,
             const Comm& comm, Results& results);
 

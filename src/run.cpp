@@ -1,6 +1,8 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "analyze.hpp"
 #include "core/freed_memory.hpp"
@@ -12,6 +14,7 @@
 #include "report.hpp"
 #include "shared_settings.hpp"
 #include "stopwatch.hpp"
+#include "store/finish_matrices.hpp"
 #include "store/timeline_export.hpp"
 
 namespace ccl {
@@ -62,13 +65,17 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   stopwatch.current().items_count = static_cast<std::int64_t>(local.records.size());
   stopwatch.current().sent_bytes = matched.bytes_out + matched.bytes_back;
 
-  stopwatch.start("close");
-  const ClosingContext closing{config, input.workload, ranks, groups, matched.clock, strings};
-  together(comm, [&] { close(local, matched, closing, comm, metrics); });
-  local.segments = {};  // from here on what is done with goes at once: the next stage takes its memory
-
+  // What is done with goes at once, and the next stage takes its memory: graphs leave nearly all they take, closing keeps it.
   stopwatch.start("graph");
+  const ClosingContext closing{config, input.workload, ranks, groups, matched.clock, strings};
   stopwatch.current().sent_bytes = close_graphs(local, matched, closing, comm, metrics, problems);
+
+  stopwatch.start("close");
+  const std::int64_t sent_by_graph = comm.sent_bytes();
+  together(comm, [&] { close(local, matched, closing, comm, metrics); });
+  local.segments = {};
+  std::vector<FinishedMatrix> matrices = finish_matrices(metrics, comm);
+  stopwatch.current().sent_bytes = comm.sent_bytes() - sent_by_graph;
   bool timeline_lacks = false;
   if (!config.timeline_export.file.empty()) {
     stopwatch.start("timeline");
@@ -85,7 +92,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   stopwatch.current().sent_bytes = merge(metrics, owners, strings, problems, comm);
 
   stopwatch.start("report");
-  Results results{config, input, ranks, groups, matched.clock, matched.mine, {}, {}, problems, timings};
+  Results results{config, input, ranks, groups, matched.clock, matched.mine, {}, std::move(matrices), problems, timings};
   results.partial = ended_early;
   if (config.output.events) results.events = &local.events, results.event_names = &strings;
   const std::int64_t sent_before = comm.sent_bytes();

@@ -12,6 +12,7 @@
 #include "exchange/match.hpp"
 #include "exchange/ranks.hpp"
 #include "metrics/metric.hpp"
+#include "store/write_table.hpp"
 
 namespace ccl {
 
@@ -44,14 +45,19 @@ struct Results {
   const ClockModel& clock;
   const MatchedCollectives& collectives;  // this worker's, before the global sort
   std::vector<MetricResult> metrics;
-  std::vector<ResultMatrix> matrices;  // timeline
+  std::vector<FinishedMatrix> matrices;  // timeline
   const Problems& problems;            // of all workers, on worker 0
   const Timings& timings;
   const std::vector<std::vector<EventRow>>* events = nullptr;  // of this worker, by trace; null without --events
   const StringTable* event_names = nullptr;
   bool partial = false;  // ended early
   ExitCode exit_code = ExitCode::done;
+  Bytes finished = {};  // by finish_tables(), on this worker
 };
+
+/// Tables of a metric as the file will have them, compressed while they are in the cache; they are gone from the metric then,
+/// since those of all metrics are large. What is not finished by then, write_results() finishes.
+void finish_tables(MetricResult& metric, ByteWriter& finished);
 
 /// Finds out before the work starts whether the output can be written. Collective. Throws FatalError(bad_request).
 void check_output(const Config& config, const Comm& comm);

@@ -97,53 +97,23 @@ void write_events(Output* output, const Results& results, const Comm& comm) {
   if (output != nullptr) output->describe("/events", "every GPU event and what it is for (--events)");
 }
 
-/// A matrix of which this worker holds no rows, or its own slice.
-struct MatrixSlice {
-  ResultMatrix empty;
-  const ResultMatrix* own = nullptr;
-  const ResultMatrix& get() const { return own == nullptr ? empty : *own; }
-};
-
-/// Every worker's slices under the same paths in the same order.
-std::map<std::string, MatrixSlice> agree_on_matrices(const std::vector<ResultMatrix>& mine, const Comm& comm) {
-  ByteWriter heads;
-  for (const ResultMatrix& matrix : mine) {
-    heads.text(matrix.path);
-    heads.text(matrix.description);
-    heads.text(matrix.unit);
-    heads.value(matrix.columns_count);
-    heads.value(matrix.rows_total);
-  }
-  std::map<std::string, MatrixSlice> all;
-  for (const Bytes& parcel : comm.gather_all(heads.take()))
-    for (ByteReader in(parcel); !in.at_end();) {
-      ResultMatrix matrix;
-      matrix.path = in.text();
-      matrix.description = in.text();
-      matrix.unit = in.text();
-      matrix.columns_count = in.value<std::int64_t>();
-      matrix.rows_total = in.value<std::int64_t>();
-      all.try_emplace(matrix.path, MatrixSlice{matrix, nullptr});
-    }
-  for (const ResultMatrix& matrix : mine)
-    if (std::exchange(all[matrix.path].own, &matrix) != nullptr)
-      throw std::logic_error("two slices of '" + matrix.path + "' on one worker");
-  return all;
+/// With its path.
+void finish_table(const MetricInfo& metric, ResultTable table, ByteWriter& finished) {
+  const std::string path = table.name.starts_with('/') ? table.name : "/metrics/" + metric.name + "/" + table.name;
+  pack_finished(path, std::move(table), finished);
 }
 
-template <class F>
-void for_each_table(const MetricResult& metric, F f) {
-  for (const auto* tables : {&metric.tables, &metric.report.extra_tables})
-    for (const ResultTable& table : *tables)
-      f(table.name.starts_with('/') ? table.name : "/metrics/" + metric.info.name + "/" + table.name, table);
-}
-
-/// Of the metrics whose report was made on this worker.
-Bytes finished_tables(const Results& results) {
-  ByteWriter out;
+/// Of the metrics whose report was made on this worker, what finish_tables() has left.
+Bytes finished_now(const Results& results) {
+  ByteWriter finished;
   for (const MetricResult& metric : results.metrics)
-    for_each_table(metric, [&](const std::string& path, const ResultTable& table) { pack_finished(path, table, out); });
-  return out.take();
+    for (const auto* tables : {&metric.tables, &metric.report.extra_tables})
+      for (const ResultTable& table : *tables) finish_table(metric.info, table, finished);
+  return finished.take();
+}
+
+void write_finished_tables(Output& output, std::span<const std::byte> finished) {
+  for (ByteReader in(finished); !in.at_end();) output.note(write_finished(output.file(), in));
 }
 
 void write_metric(Output& output, const MetricResult& metric, const Results& results) {
@@ -169,7 +139,6 @@ void write_metric(Output& output, const MetricResult& metric, const Results& res
       file.attribute(group, headline.name, headline.text);
   }
   file.attribute(group, "headlines", headlines.close('}').take());
-  for_each_table(metric, [&](const std::string& path, const ResultTable& table) { output.add(path, table); });
   for (const ResultVector& vector : report.vectors) output.add(vector);
 }
 
@@ -215,8 +184,8 @@ void write_root(OutputFile& file, const Results& results, const Comm& comm) {
   put("clock_t_ref_ns", results.clock.t_ref_ns);
 }
 
-/// What each worker has to give, on worker 0.
-std::vector<Bytes> to_first(Bytes mine, const Comm& comm) {
+/// What each other worker has to give, on worker 0.
+std::vector<Bytes> to_first(const Bytes& mine, const Comm& comm) {
   std::vector<Bytes> all;
   if (!comm.is_first()) comm.send(0, mine);
   else
@@ -275,6 +244,11 @@ void write_last(Output& output, const Results& results, std::vector<WorkerTiming
 
 }  // namespace
 
+void finish_tables(MetricResult& metric, ByteWriter& finished) {
+  for (auto* tables : {&metric.tables, &metric.report.extra_tables})
+    for (ResultTable& table : std::exchange(*tables, {})) finish_table(metric.info, std::move(table), finished);
+}
+
 void check_output(const Config& config, const Comm& comm) {
   together(comm, [&] {
     if (comm.is_first()) OutputFile probe(config.output.hdf5);
@@ -292,22 +266,24 @@ void write_results(const Results& results, const Comm& comm) {
     if (output) output->note("/collectives/instances");
     write_collectives(output.get(), results, comm);
   }
-  for (const auto& [path, slice] : agree_on_matrices(results.matrices, comm)) {
-    if (output) output->note(path);
-    write_matrix(file, slice.get(), comm);
+  for (const FinishedMatrix& matrix : results.matrices) {
+    if (output) output->note(matrix.rows.layout.path);
+    write_matrix(file, matrix, comm);
   }
   if (results.events != nullptr) write_events(output.get(), results, comm);
-  Bytes finished;
+  Bytes left;
   together(comm, [&] {
     if (output) write_own(*output, results);
-    else finished = finished_tables(results);
+    left = finished_now(results);
   });
-  const std::vector<Bytes> of_others = to_first(std::move(finished), comm);
+  const std::vector<Bytes> of_others = to_first(results.finished, comm), left_of_others = to_first(left, comm);
   const std::vector<WorkerTimings> timings = gather_timings(stage.with(results.timings), comm);
   together(comm, [&] {
     if (!output) return;
-    for (const Bytes& tables : of_others)
-      for (ByteReader in(tables); !in.at_end();) output->note(write_finished(output->file(), in));
+    write_finished_tables(*output, results.finished);
+    write_finished_tables(*output, left);
+    for (const auto* parcels : {&of_others, &left_of_others})
+      for (const Bytes& tables : *parcels) write_finished_tables(*output, tables);
     write_last(*output, results, timings, stage, comm);
   });
 }

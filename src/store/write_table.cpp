@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "core/pack_columns.hpp"
 #include "store/chunks.hpp"
@@ -38,8 +39,7 @@ std::int64_t chunk_rows(const DatasetLayout& layout, const WriteRules& rules) {
 
 /// Moves the rows at the start of my slice to the worker whose row starts their chunk; returns the rows of the chunks
 /// that start on this worker, and sets `start` to the first of them.
-Bytes align_to_chunks(const DatasetLayout& layout, std::span<const std::byte> rows, const Slices& slices,
-                      const Comm& comm, std::int64_t& start) {
+Bytes align_to_chunks(const DatasetLayout& layout, Bytes rows, const Slices& slices, const Comm& comm, std::int64_t& start) {
   const std::int64_t count = slices.first[slices.me + 1] - slices.mine();
   const std::int64_t inside = slices.mine() % layout.chunk_rows;  // rows of my first chunk that lie before me
   const std::int64_t lead = inside == 0 ? 0 : std::min(count, layout.chunk_rows - inside);
@@ -48,10 +48,10 @@ Bytes align_to_chunks(const DatasetLayout& layout, std::span<const std::byte> ro
   if (lead > 0)
     out[slices.holder(slices.mine() - inside)].assign(rows.begin(),
                                                       rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes));
-  Bytes aligned(rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes), rows.end());
-  for (const Bytes& part : comm.exchange(std::move(out))) aligned.insert(aligned.end(), part.begin(), part.end());
+  rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes));
+  for (const Bytes& part : comm.exchange(std::move(out))) rows.insert(rows.end(), part.begin(), part.end());
   start = slices.mine() + lead;
-  return aligned;
+  return rows;
 }
 
 Bytes finish_chunks(const DatasetLayout& layout, const Bytes& aligned, std::int64_t start) {
@@ -103,13 +103,22 @@ bool shall_write_together(const OutputFile* file, std::int64_t bytes, const Comm
   return comm.min(file == nullptr || file->free_bytes() / 10 * 9 > bytes ? 1 : 0) == 1;
 }
 
-void write_rows(OutputFile* file, DatasetLayout layout, std::span<const std::byte> rows, const Comm& comm,
-                const WriteRules& rules) {
+/// Rows of a dataset on their way into the file, on every worker.
+DatasetRows finish_rows(DatasetLayout layout, Bytes rows, const Comm& comm, const WriteRules& rules, bool may_stay_raw) {
   const Slices slices = slices_of(static_cast<std::int64_t>(rows.size() / layout.row_bytes()), comm);
   layout.rows_count = slices.total();
   layout.chunk_rows = chunk_rows(layout, rules);
-  const std::int64_t bytes = layout.rows_count * static_cast<std::int64_t>(layout.row_bytes());
-  if (shall_write_together(file, bytes, comm, rules)) {
+  DatasetRows out{std::move(layout), std::move(rows), slices.mine(), false};
+  out.raw = out.layout.chunk_rows == 0 || (may_stay_raw && out.all_bytes() > rules.together_above_bytes);
+  if (out.raw) return out;
+  std::int64_t start = 0;
+  const Bytes aligned = align_to_chunks(out.layout, std::move(out.bytes), slices, comm, start);
+  together(comm, [&] { out.bytes = finish_chunks(out.layout, aligned, start); });
+  return out;
+}
+
+void write_rows(OutputFile* file, const DatasetRows& rows, const Comm& comm, const WriteRules& rules) {
+  if (rows.raw && shall_write_together(file, rows.all_bytes(), comm, rules)) {
     Bytes name;
     together(comm, [&] {
       if (file == nullptr) return;
@@ -118,26 +127,21 @@ void write_rows(OutputFile* file, DatasetLayout layout, std::span<const std::byt
       name.assign(at, at + file->temporary_path().size());
     });
     name = comm.broadcast(std::move(name));
-    write_together({reinterpret_cast<const char*>(name.data()), name.size()}, layout, slices.mine(), rows, comm);
+    write_together({reinterpret_cast<const char*>(name.data()), name.size()}, rows.layout, rows.first_row, rows.bytes, comm);
     return together(comm, [&] {
       if (file != nullptr) file->reopen();
     });
   }
+  if (rows.raw && rows.layout.chunk_rows != 0) return write_rows(file, finish_rows(rows.layout, rows.bytes, comm, rules, false), comm, rules);
   together(comm, [&] {
-    if (file != nullptr) file->create(layout);
+    if (file != nullptr) file->create(rows.layout);
   });
-  if (layout.chunk_rows == 0) {
-    Bytes whole;
-    return hand_over(Bytes(rows.begin(), rows.end()), comm, [&](const Bytes& parcel) {
-      whole.insert(whole.end(), parcel.begin(), parcel.end());
-      if (whole.size() == static_cast<std::size_t>(bytes)) file->write_whole(layout, whole);
-    });
-  }
-  std::int64_t start = 0;
-  const Bytes aligned = align_to_chunks(layout, rows, slices, comm, start);
-  Bytes finished;
-  together(comm, [&] { finished = finish_chunks(layout, aligned, start); });
-  hand_over(finished, comm, [&](const Bytes& parcel) { place(*file, layout, parcel); });
+  if (!rows.raw) return hand_over(rows.bytes, comm, [&](const Bytes& parcel) { place(*file, rows.layout, parcel); });
+  Bytes whole;
+  hand_over(rows.bytes, comm, [&](const Bytes& parcel) {
+    whole.insert(whole.end(), parcel.begin(), parcel.end());
+    if (whole.size() == static_cast<std::size_t>(rows.all_bytes())) file->write_whole(rows.layout, whole);
+  });
 }
 
 void agree_on_widths(ResultTable& slice, const Comm& comm) {
@@ -183,49 +187,56 @@ void write_table(OutputFile* file, const std::string& path, ResultTable slice, c
                  const WriteRules& rules) {
   agree_on_widths(slice, comm);
   make_texts_valid(slice);
-  write_rows(file, {.path = path, .columns = slice.columns}, slice.packed, comm, rules);
+  write_rows(file, finish_rows({.path = path, .columns = slice.columns}, std::move(slice.packed), comm, rules, true), comm, rules);
   together(comm, [&] {
     if (file != nullptr) describe_table(*file, path, slice);
   });
 }
 
-void write_matrix(OutputFile* file, const ResultMatrix& slice, const Comm& comm, const WriteRules& rules) {
-  const DatasetLayout layout{.path = slice.path, .number_type = CellType::int32, .width = slice.columns_count};
+FinishedMatrix finish_matrix(ResultMatrix slice, const Comm& comm, const WriteRules& rules) {
   const auto workers = static_cast<std::int64_t>(comm.num_workers());
   const auto first_row = [&](std::int64_t worker) { return slice.rows_total * worker / workers; };
   const auto width = static_cast<std::size_t>(slice.columns_count);
   const std::int64_t mine = first_row(comm.worker());
-  std::vector<std::int32_t> values(static_cast<std::size_t>(first_row(comm.worker() + 1) - mine) * width, -1);
-  const auto take = [&](std::int64_t row, std::span<const std::int32_t> cells) {
-    std::ranges::copy(cells, values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row - mine) * width));
+  // Cells of rows that nobody has are −1: all their bits are set.
+  Bytes cells(static_cast<std::size_t>(first_row(comm.worker() + 1) - mine) * width * sizeof(std::int32_t), std::byte{0xff});
+  const auto take = [&](std::int64_t row, std::span<const std::byte> of) {
+    std::ranges::copy(of, cells.begin() + (row - mine) * static_cast<std::ptrdiff_t>(of.size()));
   };
   std::vector<ByteWriter> out(static_cast<std::size_t>(workers));
   for (std::size_t i = 0; i < slice.row_numbers.size(); ++i) {
     const std::int64_t row = slice.row_numbers[i];
-    const std::span<const std::int32_t> cells(slice.values.data() + i * width, width);
+    const auto of = std::as_bytes(std::span(slice.values).subspan(i * width, width));
     std::int64_t owner = row * workers / std::max<std::int64_t>(slice.rows_total, 1);
     while (first_row(owner + 1) <= row) ++owner;
     if (owner == comm.worker()) {
-      take(row, cells);
+      take(row, of);
       continue;
     }
     ByteWriter& parcel = out[static_cast<std::size_t>(owner)];
     parcel.value(row);
-    parcel.array(cells);
+    parcel.array(of);
   }
+  slice.values = {};
   std::vector<Bytes> parcels;
   for (ByteWriter& parcel : out) parcels.push_back(parcel.take());
   for (const Bytes& parcel : comm.exchange(std::move(parcels)))
     for (ByteReader in(parcel); !in.at_end();) {
       const auto row = in.value<std::int64_t>();
-      take(row, in.array<std::int32_t>());
+      take(row, in.array<std::byte>());
     }
-  write_rows(file, layout, std::as_bytes(std::span<const std::int32_t>(values)), comm, rules);
+  DatasetLayout layout{.path = slice.path, .number_type = CellType::int32, .width = slice.columns_count};
+  return {finish_rows(std::move(layout), std::move(cells), comm, rules, true), slice.description, slice.unit};
+}
+
+void write_matrix(OutputFile* file, const FinishedMatrix& matrix, const Comm& comm, const WriteRules& rules) {
+  const std::string& path = matrix.rows.layout.path;
+  write_rows(file, matrix.rows, comm, rules);
   together(comm, [&] {
     if (file == nullptr) return;
-    file->attribute(slice.path, "description", slice.description);
-    file->attribute(slice.path, "unit", slice.unit);
-    file->attribute(slice.path, "absent_value", std::int64_t{-1});
+    file->attribute(path, "description", matrix.description);
+    file->attribute(path, "unit", matrix.unit);
+    file->attribute(path, "absent_value", std::int64_t{-1});
   });
 }
 

@@ -3,6 +3,7 @@
 // parallel HDF5. Both give the same content.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "comm/comm.hpp"
 #include "core/result_table.hpp"
@@ -22,8 +23,24 @@ struct WriteRules {
 /// Throws the same FatalError on all workers. Cost: boundary rows to one neighbour, finished chunks to worker 0.
 void write_table(OutputFile* file, const std::string& path, ResultTable slice, const Comm& comm,
                  const WriteRules& rules = {});
-/// Collective. Rows may lie anywhere and in any order; row_numbers say where they belong; rows that nobody has are -1.
-void write_matrix(OutputFile* file, const ResultMatrix& slice, const Comm& comm, const WriteRules& rules = {});
+
+/// A worker's rows of a dataset on their way into the file.
+struct DatasetRows {
+  DatasetLayout layout;
+  Bytes bytes;  // the chunks that start on this worker, numbered and finished; raw: its rows as they are
+  std::int64_t first_row = 0;
+  bool raw = false;  // small, or large enough to be written by all workers together
+  std::int64_t all_bytes() const { return layout.rows_count * static_cast<std::int64_t>(layout.row_bytes()); }
+};
+struct FinishedMatrix {
+  DatasetRows rows;
+  std::string description, unit;
+};
+/// Collective, long before there is a file: a finished matrix takes a fraction of the memory. Rows may lie anywhere and in any
+/// order; row_numbers say where they belong; rows that nobody has are -1.
+FinishedMatrix finish_matrix(ResultMatrix slice, const Comm& comm, const WriteRules& rules = {});
+/// Collective.
+void write_matrix(OutputFile* file, const FinishedMatrix& matrix, const Comm& comm, const WriteRules& rules = {});
 
 /// A table that another worker than 0 holds whole: what worker 0 needs to write it, its chunks finished.
 void pack_finished(const std::string& path, ResultTable table, ByteWriter& out, const WriteRules& rules = {});

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "store/finish_matrices.hpp"
 #include "store/sample_results.hpp"
 
 namespace ccl {
@@ -43,10 +44,11 @@ TEST(H5py, ReadsEveryTableOfAnOutput) {
   run.config.output.hdf5 = folder.file("a.h5");
   Results results = run.results();
   results.metrics = {test::sample_metric()};
-  results.matrices = {test::sample_matrix(0, 1)};
   int argc = 0;
   char** argv = nullptr;
-  write_results(results, Comm(argc, argv));
+  const Comm comm(argc, argv);
+  results.matrices = finish_matrices({test::sample_matrix(0, 1)}, comm);
+  write_results(results, comm);
   const Ran ran = run_command("timeout 100 " + interpreter + " " CCL_TESTS_FOLDER "/store/read_with_h5py.py " +
                               folder.file("a.h5"));
   EXPECT_EQ(ran.exit_code, 0) << ran.output;

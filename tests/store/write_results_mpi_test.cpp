@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "store/finish_matrices.hpp"
 #include "store/hdf5_file.hpp"
 #include "store/sample_results.hpp"
 #include "support/mpi_world.hpp"
@@ -28,7 +29,9 @@ void write_shared(int share, int shares, Look look) {
     run.config.output.hdf5 = folder->file("a.h5");
   }
   Results results = run.results();
-  if (share >= 0) results.matrices = {test::sample_matrix(share, shares)};
+  std::vector<ResultMatrix> slices;
+  if (share >= 0) slices = {test::sample_matrix(share, shares)};
+  results.matrices = finish_matrices(std::move(slices), world());
   if (world().is_first()) results.metrics = {test::sample_metric()};
   write_results(results, world());
   if (folder) look(folder->file("a.h5"));

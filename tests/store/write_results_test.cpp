@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/finish_matrices.hpp"
 #include "store/hdf5_file.hpp"
 #include "store/run_tables.hpp"
 #include "store/sample_results.hpp"
@@ -29,7 +30,7 @@ std::string write(const Folder& folder, const std::string& name, Change change) 
   run.config.output.hdf5 = folder.file(name);
   Results results = run.results();
   results.metrics = {test::sample_metric()};
-  results.matrices = {test::sample_matrix(0, 1)};
+  results.matrices = finish_matrices({test::sample_matrix(0, 1)}, alone());
   change(run, results);
   write_results(results, alone());
   return folder.file(name);
@@ -37,6 +38,20 @@ std::string write(const Folder& folder, const std::string& name, Change change) 
 std::string write(const Folder& folder, const std::string& name) {
   return write(folder, name, [](test::Run&, Results&) {});
 }
+
+TEST(WriteResults, TablesFinishedBeforeAreWrittenAsThoseThatAreNot) {
+  const Folder folder(own("finished"));
+  const std::string plain = write(folder, "plain.h5");
+  const std::string finished = write(folder, "finished.h5", [](test::Run&, Results& results) {
+    ByteWriter out;
+    ASSERT_FALSE(results.metrics.front().tables.empty());
+    finish_tables(results.metrics.front(), out);
+    EXPECT_TRUE(results.metrics.front().tables.empty());
+    results.finished = out.take();
+  });
+  EXPECT_EQ(content_hash(finished), content_hash(plain));
+}
+
 
 TEST(WriteResults, EveryPartOfTheFileIsThereAndDescribed) {
   const Folder folder(own("parts"));
