@@ -174,10 +174,10 @@ class Bench:
         for _ in range(self.runs):
             for ranks, ns in found.items():
                 walk = shlex.join([self.tools.memory_walk, str(peak_mb[ranks])])
-                ns.append([float(cell) for cell in Run(["sh", "-c", f"{walk} & {walk}; wait"]).out.split()[:2]])
-        for i, how in enumerate(("in order", "anywhere")):
+                ns.append([float(cell) for cell in Run(["sh", "-c", f"{walk} & {walk}; wait"]).out.split()[:3]])
+        for i, what in enumerate(("a line in order", "a line anywhere", "the first touch of a page")):
             values = {ranks: [one[i] for one in ns] for ranks, ns in found.items()}
-            self.row(f"a line of {peak_mb[many]} / {peak_mb[few]} MB, the memory of these, {how}", "",
+            self.row(f"{what}, {peak_mb[many]} / {peak_mb[few]} MB, the memory of these", "",
                      spread(ratios(values[many], values[few])), f"{spread(values[few])} and {spread(values[many])} ns")
 
     def instructions(self):
