@@ -1,7 +1,7 @@
 // The dependency graph of one training step over all its ranks. In: the GPU events of each rank's steps (its chain),
 // kept since parsing, with matched collectives. Out: one StepGraph per step at the worker that owns the step.
 // Moves: about 12 bytes per GPU event in a step, 24 more per collective, to the step's owner. Memory: about 12 bytes per event
-// of all own ranks since parsing; beyond that one step per worker at a time, per event of it about 190 bytes in the graph and what
+// of all own ranks since parsing; beyond that one step per worker at a time, per event of it about 150 bytes in the graph and what
 // is worked out of it.
 // Replay, ideal times and path are in graph_replay.hpp, graph_ideal.hpp and graph_path.hpp.
 #pragma once

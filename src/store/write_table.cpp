@@ -103,7 +103,7 @@ bool shall_write_together(const OutputFile* file, std::int64_t bytes, const Comm
   return comm.min(file == nullptr || file->free_bytes() / 10 * 9 > bytes ? 1 : 0) == 1;
 }
 
-/// Rows of a dataset on their way into the file, on every worker.
+/// Collective. may_stay_raw: where so many that all workers may write them together.
 DatasetRows finish_rows(DatasetLayout layout, Bytes rows, const Comm& comm, const WriteRules& rules, bool may_stay_raw) {
   const Slices slices = slices_of(static_cast<std::int64_t>(rows.size() / layout.row_bytes()), comm);
   layout.rows_count = slices.total();
