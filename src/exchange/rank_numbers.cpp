@@ -41,44 +41,65 @@ std::int64_t vote_world_size(const std::vector<RankFacts>& facts) {
   return best;
 }
 
-Claim claim_of(RankFacts facts, const Input& input, bool name_first) {
+std::pair<RankId, RankSource> rank_claimed(const RankFacts& facts, const Input& input, bool name_first) {
   const TraceFile& file = file_of(facts, input);
-  const RankSource by_name = file.rank_by_option ? RankSource::option : RankSource::file_name;
-  Claim claim;
   const bool name_tells = file.rank_in_name >= 0;
-  if (facts.rank.known() && !(name_first && name_tells)) {
-    claim.rank = facts.rank;
-    claim.source = facts.rank_source;
-  } else if (name_tells) {
-    claim.rank = RankId(file.rank_in_name);
-    claim.source = by_name;
-  }
-  claim.facts = std::move(facts);
-  return claim;
+  if (facts.rank.known() && !(name_first && name_tells)) return {facts.rank, facts.rank_source};
+  if (name_tells) return {RankId(file.rank_in_name), file.rank_by_option ? RankSource::option : RankSource::file_name};
+  return {RankId(), RankSource::none};
 }
 
-bool identical(const RankFacts& a, const RankFacts& b, const Input& input) {
-  return a.fingerprint == b.fingerprint && a.events_count == b.events_count &&
-         a.gpu_events_count == b.gpu_events_count && file_of(a, input).bytes == file_of(b, input).bytes &&
-         file_of(a, input).gzip == file_of(b, input).gzip;
+Claim claim_of(RankFacts facts, const Input& input, bool name_first) {
+  const auto [rank, source] = rank_claimed(facts, input, name_first);
+  return {std::move(facts), rank, source};
 }
+
+/// Rows are large: only their order is sorted, then each is moved once.
+template <class Row, class Key>
+void sort_large(std::vector<Row>& rows, Key key) {
+  const auto less = [&](const Row* a, const Row* b) { return key(*a) < key(*b); };
+  std::vector<Row*> order;
+  order.reserve(rows.size());
+  for (Row& row : rows) order.push_back(&row);
+  if (std::is_sorted(order.begin(), order.end(), less)) return;
+  std::sort(order.begin(), order.end(), less);
+  std::vector<Row> sorted;
+  sorted.reserve(rows.size());
+  for (Row* const row : order) sorted.push_back(std::move(*row));
+  rows = std::move(sorted);
+}
+
+/// What copies of a trace have in common.
+struct Content {
+  Content(const RankFacts& facts, const Input& input)
+      : file(&file_of(facts, input)), fingerprint(facts.fingerprint), events_count(facts.events_count),
+        gpu_events_count(facts.gpu_events_count) {}
+  bool is_copy_of(const Content& other) const {
+    return fingerprint == other.fingerprint && events_count == other.events_count &&
+           gpu_events_count == other.gpu_events_count && file->bytes == other.file->bytes && file->gzip == other.file->gzip;
+  }
+  const TraceFile* file;
+  std::uint64_t fingerprint;
+  std::int64_t events_count, gpu_events_count;
+};
 
 /// Of a rank that both profilers recorded, only PyTorch's trace stays: it says more of each collective. Exports lie
 /// beside the iteration folders as often as in them, so one without an iteration stands for all.
 void drop_second_profiler(std::vector<RankFacts>& facts, const Input& input, bool name_first, Ranks& ranks,
                           Problems& problems) {
+  if (std::ranges::none_of(facts, [&](const RankFacts& f) { return is_nsys(file_of(f, input).format); })) return;
   std::set<std::tuple<std::int32_t, std::int32_t, RankId>> torch;
   constexpr std::int32_t any = INT32_MIN;
   for (const RankFacts& f : facts) {
     if (is_nsys(file_of(f, input).format)) continue;
-    const RankId rank = claim_of(f, input, name_first).rank;
+    const RankId rank = rank_claimed(f, input, name_first).first;
     torch.insert({f.iteration, f.replica, rank});
     torch.insert({any, f.replica, rank});
   }
   std::vector<RankFacts> kept;
   std::map<std::pair<std::int32_t, std::string>, std::vector<std::int32_t>> dropped;  // by file
   for (RankFacts& f : facts) {
-    const RankId rank = claim_of(f, input, name_first).rank;
+    const RankId rank = rank_claimed(f, input, name_first).first;
     const bool both = is_nsys(file_of(f, input).format) && rank.known() &&
                       torch.contains({f.iteration < 0 ? any : f.iteration, f.replica, rank});
     if (!both) {
@@ -134,14 +155,16 @@ class Group {
   /// Drops the claims for which `reason` gives a problem with a code; an absent problem keeps them.
   template <class Judge>
   void drop_if(Judge&& judge) {
-    std::vector<Claim> kept;
-    for (Claim& claim : claims_) {
-      if (judge(claim))
-        ranks_.left_out.push_back(std::move(claim.facts));
-      else
-        kept.push_back(std::move(claim));
+    auto kept = claims_.begin();
+    for (auto claim = claims_.begin(); claim != claims_.end(); ++claim) {
+      if (judge(*claim)) {
+        ranks_.left_out.push_back(std::move(claim->facts));
+        continue;
+      }
+      if (kept != claim) *kept = std::move(*claim);
+      ++kept;
     }
-    claims_ = std::move(kept);
+    claims_.erase(kept, claims_.end());
   }
 
   void drop_unnamed() {
@@ -153,18 +176,19 @@ class Group {
   }
 
   void drop_copies() {
-    std::map<RankId, std::vector<RankFacts>> seen;
+    std::map<RankId, std::vector<Content>> seen;
     drop_if([&](const Claim& claim) {
-      std::vector<RankFacts>& same = seen[claim.rank];
-      for (const RankFacts& other : same) {
-        if (!identical(other, claim.facts, input_)) continue;
+      std::vector<Content>& same = seen[claim.rank];
+      const Content content(claim.facts, input_);
+      for (const Content& other : same) {
+        if (!content.is_copy_of(other)) continue;
         // Two copies of one trace are no loss, but for one that stands where another rank's should be.
-        const TraceFile &kept = file_of(other, input_), &copy = file_of(claim.facts, input_);
+        const TraceFile &kept = *other.file, &copy = *content.file;
         if (kept.rank_in_name >= 0 && copy.rank_in_name >= 0 && kept.rank_in_name != copy.rank_in_name)
           add_duplicate(claim, "the same content as " + kept.shown);
         return true;
       }
-      same.push_back(claim.facts);
+      same.push_back(content);
       return false;
     });
   }
@@ -226,10 +250,7 @@ const TraceFile& file_of(const RankFacts& facts, const Input& input) {
 
 void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const Config& config, Ranks& ranks,
                          Problems& problems) {
-  std::sort(facts.begin(), facts.end(), [](const RankFacts& a, const RankFacts& b) {
-    return std::tie(a.file, a.rank, a.devices, a.fingerprint, a.local, a.worker) <
-           std::tie(b.file, b.rank, b.devices, b.fingerprint, b.local, b.worker);
-  });
+  sort_large(facts, [](const RankFacts& f) { return std::tie(f.file, f.rank, f.devices, f.fingerprint, f.local, f.worker); });
   drop_second_profiler(facts, input, config.input.rank_from_name, ranks, problems);
   ranks.world_size = vote_world_size(facts);
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Claim>> groups;
@@ -244,9 +265,7 @@ void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const
     groups[{f.iteration, f.replica}].push_back(claim_of(std::move(f), input, config.input.rank_from_name));
   }
   for (auto& [key, claims] : groups) Group(std::move(claims), input, ranks, problems).settle();
-  std::sort(ranks.entries.begin(), ranks.entries.end(), [](const RankEntry& a, const RankEntry& b) {
-    return std::tie(a.iteration, a.replica, a.rank) < std::tie(b.iteration, b.replica, b.rank);
-  });
+  sort_large(ranks.entries, [](const RankEntry& e) { return std::tie(e.iteration, e.replica, e.rank); });
   // A size that a rank of the run contradicts is none.
   if (std::any_of(ranks.entries.begin(), ranks.entries.end(),
                   [&](const RankEntry& e) { return e.rank.value >= ranks.world_size; }))

@@ -96,6 +96,7 @@ Problems why_unread(const Problems& mine, const Comm& comm) {
 }
 
 std::vector<UnreadFile> unread_files(const Problems& why, const std::vector<RankFacts>& facts, const Input& input) {
+  if (why.rows().empty()) return {};
   std::set<std::string> others;
   for (const TraceFile& file : input.files)
     if (is_companion(file.format)) others.insert(file.shown);
