@@ -70,6 +70,8 @@ Figure figure_of(const Bound& bound, const StoredRun& first) {
   if (!table.is_number(bound.column))
     throw refused(bound.text, "no number column '" + bound.column + "' in " + path,
                   did_you_mean(bound.column, columns, "Its columns are " + all + "."));
+  if (std::find(columns.begin(), columns.end(), bound.column) == columns.end())
+    throw refused(bound.text, bound.column + " says whose row it is and measures nothing", "Its columns are " + all + ".");
   Figure figure;
   figure.metric = bound.metric;
   figure.table = "rows";
@@ -119,6 +121,9 @@ void check_unit(const Bound& bound, const Figure& figure) {
   }
   const bool bare = bound.unit.empty();
   const bool plain = figure.unit == Unit::ratio || figure.unit == Unit::factor;  // numbers without a unit, too
+  if (bare && figure.unit == Unit::ratio && bound.limit >= 1)  // would never be above it, or always below
+    throw refused(bound.text, figure.label + " is a share: 1 is all of it",
+                  "Write " + rewritten(bound, "", "%") + " if you mean percent.");
   if (fits || (bare && (plain || units.empty()))) return;
   if (bare)
     throw refused(bound.text, "no unit, and " + figure.label + " has one: " + units,
@@ -172,8 +177,9 @@ Bound parse_bound(const std::string& text) {
   const bool is_signed = sign + 1 < plain.size() && (plain[sign + 1] == '+' || plain[sign + 1] == '-');
   const char* from = plain.data() + sign + 1 + (is_signed ? 1 : 0);
   const char* const end = plain.data() + plain.size();
+  const bool twice_signed = is_signed && from != end && *from == '-';  // from_chars takes a sign of its own
   const auto [rest, error] = std::from_chars(from, end, bound.limit);
-  if (error != std::errc() || !std::isfinite(bound.limit))
+  if (error != std::errc() || !std::isfinite(bound.limit) || twice_signed)
     throw refused(text, "no number after " + plain.substr(sign, 1), example);
   const std::string unit(rest, end);
   bound.limit *= unit_factor(text, unit);

@@ -20,7 +20,7 @@ struct Bound {
 };
 
 /// "METRIC[.COLUMN] (>|<) (+|-)N%" bounds the change, in % of the first value; "(+|-)Npt" that of a share, in points; with
-/// "Nns|us|ms|s", "NB|kB|MB|GB", the same per second, "N%" or "N" (a share), "N" or "Nx" (a factor), "N" (what has no
+/// "Nns|us|ms|s", "NB|kB|MB|GB", the same per second, "N%" or "0.N" (a share), "N" or "Nx" (a factor), "N" (what has no
 /// unit) the value of the second run. "new_straggler" is a bound of its own. Throws bad_request.
 Bound parse_bound(const std::string& text);
 
@@ -45,8 +45,8 @@ BoundOutcome outcome_of(const Bound& bound, const Change& change);
 
 /// What the page calls not compared is not judged: a bound on it must not pass because the rank that breaks it is lost.
 /// A metric or column that is not there is answered with those that are.
-/// Throws bad_request for a metric or column that one of the files lacks (a gate must not pass for want of data) and for
-/// a unit that is not the figure's or lacks.
+/// Throws bad_request for a metric or column that one of the files lacks (a gate must not pass for want of data), for a
+/// column that is a key, for a unit that is not the figure's or lacks and for a share of 1 and more that is not in %.
 JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const Comparability& found);
 
 }  // namespace ccl

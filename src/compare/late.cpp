@@ -90,7 +90,6 @@ NewStragglers new_stragglers(const LateRanks& first, const LateRanks& second) {
   if (!sure.empty()) return out;
   if (!unsure.empty()) out.not_judged = "late " + list_of(unsure) + ", and the first run lacks that or a part of it";
   std::set<double> lost = second.lacking;
-  for (const double rank : first.lacking) lost.erase(rank);
   for (const LateRanks* late : {&first, &second})
     for (const LateRank& one : late->ranks) lost.erase(one.who.second);
   if (out.not_judged.empty() && !lost.empty()) out.not_judged = "the second run lacks " + names_of(lost) + " or a part of it";

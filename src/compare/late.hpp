@@ -32,7 +32,7 @@ struct NewStragglers {
   std::string found;       // late in the second run and not in the first, as text; empty if there are none
   std::string not_judged;  // why none may nevertheless be there; empty if there is no doubt
 };
-/// A rank that one run lacks and the other has may be late there, or have been late before.
+/// A rank that the second run lacks may be late there, one that the first lacks may have been late before.
 NewStragglers new_stragglers(const LateRanks& first, const LateRanks& second);
 
 }  // namespace ccl

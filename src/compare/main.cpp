@@ -2,6 +2,7 @@
 // result could not be written, 2 bad request or not comparable (also a bound that cannot be judged), 5 a --fail-if bound
 // was broken.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <exception>
@@ -22,14 +23,14 @@ constexpr const char* usage =
     "Every file is compared with the first.\n\n"
     "Options\n"
     "  -m, --metric NAME        only figures of these metrics (repeatable, comma-separated)\n"
-    "  -f, --fail-if BOUND      exit 5 if broken, 2 if the ranks that it is about are lost in one run\n"
-    "                           (repeatable): 'iter_time>+3%', 'mfu<-2%' bound the change and yield to noise,\n"
+    "  -f, --fail-if BOUND      exit 5 if broken, 2 if the ranks that it is about are lost (repeatable):\n"
+    "                           'iter_time>+3%', 'mfu<-2%' bound the change and yield to noise,\n"
     "                           'iter_time>-10%' asks for a gain. N% is of the first value, also\n"
     "                           where that is a share: 'mfu<-2%' is broken by 40 % -> 39.1 %, a loss of 2 points\n"
     "                           is 'mfu<-2pt' (40 % -> 37.9 %). Without a sign: 'iter_time>250ms',\n"
     "                           'gpu_utilization<80%', 'what_if>1.05' (a factor), 'coll_call_num.calls_count>40'\n"
     "                           bound the value: times, sizes and rates of bytes with their unit (ns us ms s,\n"
-    "                           B kB MB GB, B/s ... GB/s);\n"
+    "                           B kB MB GB, B/s ... GB/s), a share in % or below 1;\n"
     "                           'new_straggler': a rank is late that was not in the first run, also if only in\n"
     "                           the last steps, which move no median;\n"
     "                           METRIC is that of a row as listed below; METRIC.COLUMN names another column of\n"
@@ -103,7 +104,8 @@ Asked read_request(int argc, char** argv) {
 void refuse_unknown_metrics(const CompareRequest& request) {
   std::vector<std::string> known;
   for (const auto* figures : {&key_figures(), &split_figures()})
-    for (const Figure& figure : *figures) known.push_back(figure.metric);
+    for (const Figure& figure : *figures)
+      if (std::find(known.begin(), known.end(), figure.metric) == known.end()) known.push_back(figure.metric);
   for (const std::string& metric : request.metrics) to_choice("--metric", metric, known);
 }
 

@@ -67,7 +67,7 @@ bool StoredTable::is_number(const std::string& column) const {
 }
 
 std::vector<std::string> StoredTable::number_columns() const {
-  const std::set<std::string> keys{"iteration", "step", "rank", "device", "replica"};
+  const std::set<std::string> keys{"iteration", "step", "rank", "device", "replica", "stage", "pipeline"};
   std::vector<std::string> names;
   for (const ColumnInfo& info : table_.columns)
     if (info.type != CellType::text && keys.count(info.name) == 0) names.push_back(info.name);

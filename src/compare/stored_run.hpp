@@ -26,7 +26,7 @@ class StoredTable {
   std::int64_t rows_count() const { return table_.rows_count; }
   bool has(const std::string& column) const;
   bool is_number(const std::string& column) const;
-  /// Without those that say whose row it is (iteration, step, rank, device, replica).
+  /// Without those that say whose row it is (iteration, step, rank, device, replica, stage, pipeline).
   std::vector<std::string> number_columns() const;
   /// One value per row; NaN where the file marks the value as absent. Text columns are all NaN.
   std::vector<double> numbers(const std::string& column) const;

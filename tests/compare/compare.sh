@@ -101,6 +101,8 @@ run 0 base.h5 again.h5 --fail-if new_straggler
 expect "the same ranks are not named twice" silent_about out '^late'
 run 2 base.h5 gone.h5 --fail-if new_straggler
 expect "a rank that is gone may be late" says out '^fail-if +new_straggler: NOT JUDGED \(the second run lacks rank 5 or a part of it\)'
+run 2 cut.h5 cut.h5 --fail-if new_straggler
+expect "also where both runs lost it" says out '^fail-if +new_straggler: NOT JUDGED \(the second run lacks rank 3 or a part of it\)'
 run 2 base.h5 few.h5 --fail-if new_straggler
 run 0 cut.h5 gone.h5 --output-json
 expect "in JSON too" says out '"first_run": "8 of 8 ranks analysed, 1 of them in part: rank 3 \(step 9 lost with the damage\); 6 steps'
@@ -131,6 +133,16 @@ run 2 base.h5 again.h5 --fail-if 'comm_comp_overlap.exposed_ns > 3'
 run 2 base.h5 again.h5 --fail-if 'iter_time>3GB'
 expect "its units are told" says err 'Its units are ns, us, ms, s'
 run 5 base.h5 again.h5 --fail-if 'mfu<0.999'
+run 2 base.h5 again.h5 --fail-if 'pipeline_bubble>10'
+expect "a share of 1000 % was not meant" says err "pipeline bubble is a share: 1 is all of it\). Write 'pipeline_bubble>10%' if you"
+run 2 base.h5 again.h5 --fail-if 'gpu_utilization<80'
+run 2 base.h5 again.h5 --fail-if 'efficiency.load_balance_ratio<1'
+run 5 base.h5 again.h5 --fail-if 'pipeline_bubble>10%' --fail-if 'gpu_utilization<100%' --fail-if 'pipeline_bubble>0.1'
+expect "each of them" [ "$(grep -c BROKEN out)" = 3 ]
+for key in straggler_lag.rank iter_time.step iter_time.iteration pipeline_bubble.stage; do
+  run 2 base.h5 again.h5 --fail-if "$key>3"
+  expect "$key is no quantity" says err 'says whose row it is and measures nothing\). Its columns are '
+done
 run 2 base.h5 again.h5 --fail-if 'what_if>1%'
 expect "a factor is no percentage" says err "not measured in %\). For a change write 'what_if>\+1%'"
 run 0 base.h5 again.h5 --fail-if 'what_if>1.05' --fail-if 'what_if.slowdown_ratio>1.05x' --fail-if 'what_if>+1%'
@@ -168,6 +180,7 @@ done <names
 run 2 base.h5 again.h5 --fial-if 'x>1'
 expect "a suggestion" says err "Did you mean '--fail-if'"
 run 2 base.h5 again.h5 --metric iter_tme
+expect "each metric is listed once" [ "$(grep -o iter_time err | wc -l)" = 2 ] # and once in "Did you mean"
 run 2 base.h5 again.h5 -o nowhere/c.h5
 
 conclude "all comparisons as they should be"

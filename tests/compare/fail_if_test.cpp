@@ -52,6 +52,8 @@ TEST(ParseBound, AnythingElseIsRefusedInOneLine) {
   EXPECT_EQ(refusal("iter_time"), "--fail-if 'iter_time' (not METRIC>BOUND or METRIC<BOUND). Example: iter_time>+3%");
   EXPECT_THAT(refusal(">3%"), ::testing::HasSubstr("not METRIC"));
   EXPECT_THAT(refusal("iter_time>"), ::testing::HasSubstr("no number after >"));
+  EXPECT_THAT(refusal("iter_time>+-3%"), ::testing::HasSubstr("no number after >"));
+  EXPECT_THAT(refusal("mfu<--3pt"), ::testing::HasSubstr("no number after <"));
   EXPECT_THAT(refusal("iter_time>nan"), ::testing::HasSubstr("no number"));
   EXPECT_THAT(refusal("iter_time>3parsec"), ::testing::HasSubstr("unknown unit 'parsec'"));
   EXPECT_THAT(refusal("iter_time>+3ms"), ::testing::HasSubstr("a change is in percent"));

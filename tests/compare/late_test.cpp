@@ -30,7 +30,7 @@ TEST(NewStragglers, ThoseOfTheSecondRunOnly) {
 TEST(NewStragglers, ARankThatOneRunLacksLeavesADoubt) {
   EXPECT_EQ(new_stragglers(late({}), late({}, {5})).not_judged, "the second run lacks rank 5 or a part of it");
   EXPECT_EQ(new_stragglers(late({}, {5}), late({5})).not_judged, "late rank 5 since step 8, and the first run lacks that or a part of it");
-  EXPECT_EQ(new_stragglers(late({}, {5}), late({}, {5})).not_judged, "") << "both are of the same ranks";
+  EXPECT_EQ(new_stragglers(late({}, {5}), late({}, {5})).not_judged, "the second run lacks rank 5 or a part of it") << "also where the first does";
   EXPECT_EQ(new_stragglers(late({5}), late({}, {5})).not_judged, "") << "late or not, it is not new";
   const NewStragglers sure = new_stragglers(late({}), late({3}, {5}));
   EXPECT_EQ(sure.found, "rank 3 since step 8");
