@@ -17,6 +17,7 @@ namespace ccl {
 namespace {
 
 constexpr std::string_view source = "card";
+constexpr double most_of_a_number = 1e15;
 
 /// "8030261248", "8.03e9", "8B"; the whole text or nothing.
 std::optional<double> parse_number(std::string_view text) {
@@ -35,37 +36,65 @@ std::optional<double> parse_number(std::string_view text) {
 class CardTree {
  public:
   using Paths = std::vector<std::string>;
-  /// asked: filled with the paths of every value that is asked for.
-  explicit CardTree(YAML::Node root, std::vector<Paths>* asked = nullptr) : root_(std::move(root)), asked_(asked) {}
+  /// asked: filled with the paths of every value that is asked for; unusable: with the values that are not what they
+  /// should be.
+  CardTree(YAML::Node root, std::vector<Paths>* asked, std::vector<std::string>* unusable)
+      : root_(std::move(root)), asked_(asked), unusable_(unusable) {}
 
+  struct Found {
+    std::string path;
+    YAML::Node node;
+  };
   /// The first of the dotted paths that exists with a value.
-  YAML::Node find(const Paths& paths) const {
+  Found find(const Paths& paths) const {
     if (asked_ != nullptr) asked_->push_back(paths);
-    for (const std::string_view path : paths) {
+    for (const std::string& path : paths) {
       const YAML::Node node = at(path);
-      if (node.IsDefined() && !node.IsNull()) return node;
+      if (node.IsDefined() && !node.IsNull()) return {path, node};
     }
-    return YAML::Node(YAML::NodeType::Null);
+    return {"", YAML::Node(YAML::NodeType::Null)};
   }
 
   std::optional<std::string> text(const Paths& paths) const {
-    const YAML::Node node = find(paths);
-    if (!node.IsScalar() || node.Scalar().empty() || node.Scalar() == "N/A" || node.Scalar() == "TBD")
-      return std::nullopt;
-    return node.Scalar();
+    const YAML::Node node = find(paths).node;
+    return node.IsScalar() && !is_open(node.Scalar()) ? std::optional(node.Scalar()) : std::nullopt;
   }
 
-  std::optional<double> positive(const Paths& paths) const {
-    const YAML::Node node = find(paths);
+  /// Nothing for a sweep over several values, and for what is said not to be `wanted`.
+  std::optional<double> number(const Found& found, double least, bool whole, const char* wanted) const {
+    const YAML::Node& node = found.node;
+    if (!node.IsScalar() && !node.IsMap()) return std::nullopt;
+    if (node.IsScalar() && (is_open(node.Scalar()) || node.Scalar().find(',') != std::string::npos)) return std::nullopt;
     const std::optional<double> value = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
+    if (value && *value >= least && *value <= most_of_a_number && (!whole || *value == std::floor(*value))) return value;
+    refuse(found, std::string("not ") + wanted);
+    return std::nullopt;
+  }
+
+  /// 0: there is none.
+  std::optional<double> positive(const Paths& paths) const {
+    const std::optional<double> value = number(find(paths), 0, false, "a number from 0 to 1e15");
     return value && *value > 0 ? value : std::nullopt;
   }
-
-  std::optional<std::int64_t> count(const Paths& paths) const {
-    const std::optional<double> value = positive(paths);
-    if (!value || *value != std::floor(*value) || *value > 1e15) return std::nullopt;
-    return static_cast<std::int64_t>(*value);
+  std::optional<std::int64_t> whole(const Paths& paths) const {
+    const std::optional<double> value = number(find(paths), 0, true, "a whole number from 0 to 1e15");
+    return value && *value > 0 ? std::optional(static_cast<std::int64_t>(*value)) : std::nullopt;
   }
+  std::optional<std::int64_t> count(const Paths& paths) const {
+    const std::optional<double> value = number(find(paths), 1, true, "a whole number from 1 to 1e15");
+    return value ? std::optional(static_cast<std::int64_t>(*value)) : std::nullopt;
+  }
+
+  void refuse(const Found& found, const std::string& why) const {
+    if (unusable_ == nullptr) return;
+    const std::string value = found.node.IsScalar() ? "'" + found.node.Scalar() + "'"
+                              : found.node.IsMap()  ? "a section"
+                                                    : "a list of " + std::to_string(found.node.size());
+    unusable_->push_back("line " + std::to_string(found.node.Mark().line + 1) + ": '" + found.path + "' is " + value + ", " +
+                         why + ", and is not used");
+  }
+
+  static bool is_open(const std::string& text) { return text.empty() || text == "N/A" || text == "TBD"; }
 
  private:
   YAML::Node at(std::string_view path) const {
@@ -85,6 +114,7 @@ class CardTree {
 
   YAML::Node root_;
   std::vector<Paths>* asked_;
+  std::vector<std::string>* unusable_;
 };
 
 CardTree::Paths in_plan(const std::string& key) {
@@ -106,16 +136,21 @@ void read_mesh(const CardTree& card, Companion& out) {
                                                                      {"tp", &mesh.tp},
                                                                      {"ep", &mesh.ep}}};
   for (const auto& [key, size] : fields) {
-    const YAML::Node node = card.find(in_plan(key));
-    if (node.IsNull() || (node.IsScalar() && node.Scalar().empty())) continue;
-    const std::optional<double> value = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
-    if (!value || *value > 1e6 || *value != std::floor(*value)) {
-      sweep = true;  // over sizes: no mesh
+    const CardTree::Found found = card.find(in_plan(key));
+    if (found.node.IsNull() || (found.node.IsScalar() && found.node.Scalar().empty())) continue;
+    const bool may_be_rest = size == &mesh.dp_shard;
+    std::optional<double> value = card.number(found, may_be_rest ? -1 : 0, true, "a number of ranks");
+    if (value && *value > 1e6) {
+      card.refuse(found, "more than 1000000 ranks");
+      value.reset();
+    }
+    if (!value) {
+      sweep = true;  // over sizes, or not known: no mesh
       continue;
     }
     any = true;
     if (*value >= 1) *size = static_cast<std::int32_t>(*value);
-    if (*value == -1 && size == &mesh.dp_shard) out.rest = RestDimension::dp_shard;
+    if (*value == -1) out.rest = RestDimension::dp_shard;
   }
   if (!any || sweep) return;
   mesh.source = source;
@@ -123,27 +158,23 @@ void read_mesh(const CardTree& card, Companion& out) {
 }
 
 void read_model(const CardTree& card, Workload& w) {
-  const auto model = [&](const char* key, const char* alias = nullptr) {
+  const auto in_model = [](const char* key, const char* alias = nullptr) {
     CardTree::Paths paths;
     for (const char* name : {key, alias})
       for (const char* section :
            {"workload.model.model_arch.", "workload.model.", "workload_definition.model_arch.", "workload_definition."})
         if (name != nullptr) paths.push_back(std::string(section) + name);
-    return card.positive(paths);
+    return paths;
   };
-  const auto whole = [&](const char* key) -> std::optional<std::int64_t> {
-    const std::optional<double> value = model(key);
-    if (!value || *value != std::floor(*value) || *value > 1e15) return std::nullopt;
-    return static_cast<std::int64_t>(*value);
-  };
+  const auto whole = [&](const char* key) { return card.whole(in_model(key)); };
   set_value(w.model,
             card.text({"workload.model.model_family", "workload_definition.model_family", "workload_definition.model"}),
             source);
   set_value(w.phase, card.text({"workload.model.phase", "workload_definition.phase"}), source);
   set_value(w.precision, card.text({"workload.model.precision", "workload_definition.precision"}), source);
-  set_value(w.parameters, model("num_params"), source);
-  set_value(w.parameters_embedding, model("num_params_embedding"), source);
-  set_value(w.parameters_active, model("num_params_active", "num_active_params"), source);
+  set_value(w.parameters, card.positive(in_model("num_params")), source);
+  set_value(w.parameters_embedding, card.positive(in_model("num_params_embedding")), source);
+  set_value(w.parameters_active, card.positive(in_model("num_params_active", "num_active_params")), source);
   set_value(w.layers, whole("num_layers"), source);
   set_value(w.heads, whole("num_heads"), source);
   set_value(w.kv_heads, whole("num_kv_heads"), source);
@@ -161,12 +192,19 @@ void read_hardware(const CardTree& card, Workload& w) {
             source);
   set_value(w.gpus_per_node,
             card.count({"workload.hardware.xpu_spec.count_per_node", "xpu_specification.count_per_node"}), source);
-  const YAML::Node pair =
+  const CardTree::Found pair =
       card.find({"workload.hardware.network_topo.bandwidth_gbps", "network_topology_bandwidth_latency.bandwidth_gbps"});
-  if (!pair.IsSequence() || pair.size() != 2) return;  // one entry does not tell which link it means
+  if (!pair.node.IsSequence() || pair.node.size() != 2) {
+    const bool open = pair.node.IsNull() || (pair.node.IsSequence() && pair.node.size() == 0) ||
+                      (pair.node.IsScalar() && CardTree::is_open(pair.node.Scalar()));
+    if (!open) card.refuse(pair, "not [scale-out, scale-up]");  // one entry does not tell which link it means
+    return;
+  }
   const auto bytes_per_s = [&](std::size_t i) -> std::optional<double> {
-    const double gbit = pair[i].IsScalar() ? parse_number(pair[i].Scalar()).value_or(0) : 0;
-    return gbit > 0 ? std::optional(gbit * 1e9 / 8) : std::nullopt;
+    const YAML::Node& rates = pair.node;
+    const std::optional<double> gbit = card.number({pair.path + "[" + std::to_string(i) + "]", rates[i]}, 1e-6, false,
+                                                   "a rate above 0");
+    return gbit ? std::optional(*gbit * 1e9 / 8) : std::nullopt;
   };
   set_value(w.scale_out_bytes_per_s, bytes_per_s(0), source);
   set_value(w.scale_up_bytes_per_s, bytes_per_s(1), source);
@@ -186,7 +224,7 @@ Companion read_values(const CardTree& card) {
   set_value(out.workload.seq_len,
             card.count({"workload.data.seq_len", "workload_definition.seq_len", "workload_definition.data.seq_len"}),
             source);
-  set_value(out.workload.microbatch_size, card.count(in_plan("pp_mb")), source);
+  set_value(out.workload.microbatch_size, card.whole(in_plan("pp_mb")), source);
   out.batch = card.count(
       {"workload.data.batch_size", "workload_definition.batch_size", "workload_definition.data.batch_size"});
   out.batch_scope = card.text({"workload.data.batch_size_scope"}).value_or("");
@@ -238,7 +276,7 @@ void look_for_misspelt(const YAML::Node& map, const std::string& section, const 
 const std::vector<std::vector<std::string>>& card_keys() {
   static const std::vector<std::vector<std::string>> all = [] {
     std::vector<CardTree::Paths> asked;
-    read_values(CardTree(YAML::Node(YAML::NodeType::Map), &asked));
+    read_values(CardTree(YAML::Node(YAML::NodeType::Map), &asked, nullptr));
     return asked;
   }();
   return all;
@@ -271,13 +309,16 @@ std::optional<Companion> read_card(const std::string& text, std::string& why) {
       why = "it holds no keys";
       return std::nullopt;
     }
-    const CardTree card(root);
+    std::vector<std::string> unusable;
+    const CardTree card(root, nullptr, &unusable);
     if (std::none_of(sections.begin(), sections.end(),
-                     [&](std::string_view key) { return !card.find({std::string(key)}).IsNull(); })) {
+                     [&](std::string_view key) { return !card.find({std::string(key)}).node.IsNull(); })) {
       why = "it has none of the sections of a workload card";
       return std::nullopt;
     }
-    return read_values(card);
+    Companion out = read_values(card);
+    out.unusable = std::move(unusable);
+    return out;
   } catch (const YAML::Exception& error) {
     why = error.what();
     return std::nullopt;

@@ -13,7 +13,7 @@ namespace ccl {
 bool looks_like_card(std::string_view text);
 
 /// Fields of the ccl-bench workload cards, version by version, all optional; sweeps ("1, 2, 4", lists), "N/A" and
-/// null count as absent.
+/// null count as absent, and values that cannot be meant (-4 GPUs) too, but they are told.
 /// Nothing, and why, if the text is not a usable card.
 std::optional<Companion> read_card(const std::string& text, std::string& why);
 

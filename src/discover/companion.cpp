@@ -1,6 +1,8 @@
 #include "discover/companion.hpp"
 
 #include <initializer_list>
+#include <string_view>
+#include <utility>
 
 namespace ccl {
 namespace {
@@ -54,6 +56,65 @@ void resolve_mesh(const Companions& all, Workload& out, Problems& problems) {
          "the card says " + text_of(card) + ", the " + out.mesh.source + " file " + text_of(out.mesh) + " (used)");
 }
 
+/// Two numbers of one thing lead to answers that differ by their ratio: both are told.
+void compare_numbers(const Companions& all, const Workload& used, Problems& problems) {
+  if (!all.card) return;
+  const std::pair<const char*, Sourced<std::int64_t> Workload::*> numbers[] = {
+      {"seq_len", &Workload::seq_len},         {"micro-batch size", &Workload::microbatch_size},
+      {"num_layers", &Workload::layers},       {"num_heads", &Workload::heads},
+      {"num_kv_heads", &Workload::kv_heads},   {"head_dim", &Workload::head_dim},
+      {"hidden_size", &Workload::hidden_size}, {"num_experts", &Workload::experts},
+      {"num_experts_per_tok", &Workload::experts_per_token}, {"vocab_size", &Workload::vocab_size}};
+  for (const auto& [name, field] : numbers) {
+    const Sourced<std::int64_t>& card = all.card->workload.*field;
+    for (const auto* other : {&all.megatron_groups, &all.toml, &all.megatron_arguments}) {
+      if (!card || !*other) continue;
+      const Sourced<std::int64_t>& said = (*other)->workload.*field;
+      if (!said || said.value == card.value) continue;
+      const bool card_is_used = (used.*field).source == card.source;
+      warn(problems, all,
+           "the card says " + std::string(name) + " " + std::to_string(*card.value) + (card_is_used ? " (used)" : "") + ", " +
+               said.source + " " + std::to_string(*said.value) + ((used.*field).source == said.source ? " (used)" : ""));
+      break;
+    }
+  }
+}
+
+/// The global batch as the files other than the card tell it, the one that is believed first.
+Sourced<std::int64_t> batch_beside_card(const Companions& all, std::int64_t dp) {
+  const auto* toml = all.toml ? &all.toml->workload : nullptr;
+  if (toml != nullptr && toml->global_batch) return {toml->global_batch.value, "toml"};
+  if (toml != nullptr && toml->local_batch && dp > 0)
+    return {*toml->local_batch.value * dp, "derived: toml local_batch_size x " + std::to_string(dp) + " data-parallel ranks"};
+  for (const auto* megatron : {&all.megatron_groups, &all.megatron_arguments})
+    if (*megatron && (*megatron)->workload.global_batch) return {(*megatron)->workload.global_batch.value, "megatron"};
+  return {};
+}
+
+/// What the card says of the batch against what the others do.
+void compare_batch(const Companions& all, std::int64_t batch, const std::string& scope, std::int64_t dp, const Workload& used,
+                   Problems& problems) {
+  const Sourced<std::int64_t> other = batch_beside_card(all, dp);
+  const Sourced<std::int64_t> local = all.toml ? all.toml->workload.local_batch : Sourced<std::int64_t>();
+  const std::string number = std::to_string(batch);
+  if (scope != "local" && dp > 1 && local.value == batch)
+    return warn(problems, all,
+                "batch_size " + number +
+                    " equals the local batch of the TOML, which is per data-parallel rank; the card means the global batch");
+  if (scope == "local" && local && *local.value != batch)
+    return warn(problems, all, "the card says a local batch of " + number + ", toml " + std::to_string(*local.value));
+  const std::int64_t global = scope != "local" ? batch : dp > 0 ? batch * dp : -1;
+  if (!other || global < 0 || *other.value == global) return;
+  const bool other_is_used = used.global_batch.source == other.source;
+  constexpr std::string_view derived = "derived: ";
+  const bool is_derived = other.source.starts_with(derived);
+  const std::string said = scope.empty() ? "batch_size " + number : "a global batch of " + std::to_string(global);
+  warn(problems, all,
+       "the card says " + said + (scope == "local" ? ", " + number + " x " + std::to_string(dp) + " data-parallel ranks" : "") +
+           (other_is_used ? "" : " (used)") + ", " + (is_derived ? other.source.substr(derived.size()) + " is" : other.source) +
+           " " + std::to_string(*other.value) + (other_is_used ? " (used)" : ""));
+}
+
 void resolve_batch(const Companions& all, Workload& out, Problems& problems) {
   const std::int64_t dp = out.mesh.known() ? std::int64_t{out.mesh.dp_replicate} * out.mesh.dp_shard : -1;
   std::optional<std::int64_t> card;
@@ -73,23 +134,13 @@ void resolve_batch(const Companions& all, Workload& out, Problems& problems) {
     if (dp > 0)
       set(out.global_batch, *card * dp, "derived: card batch_size x " + std::to_string(dp) + " data-parallel ranks");
   }
-  if (all.toml && all.toml->workload.global_batch)
-    set(out.global_batch, *all.toml->workload.global_batch.value, "toml");
-  if (all.toml && all.toml->workload.local_batch && dp > 0)
-    set(out.global_batch, *out.local_batch.value * dp,
-        "derived: toml local_batch_size x " + std::to_string(dp) + " data-parallel ranks");
-  for (const auto* megatron : {&all.megatron_groups, &all.megatron_arguments})
-    if (*megatron && (*megatron)->workload.global_batch)
-      set(out.global_batch, *(*megatron)->workload.global_batch.value, "megatron");
+  if (!out.global_batch) out.global_batch = batch_beside_card(all, dp);
   if (card && scope.empty() && !out.global_batch) {
     set(out.global_batch, *card, "card");
     warn(problems, all,
          "batch_size " + std::to_string(*card) + " is taken as global; the card does not say (batch_size_scope)");
   }
-  if (card && dp > 1 && scope != "local" && all.toml && all.toml->workload.local_batch.value == card)
-    warn(problems, all,
-         "batch_size " + std::to_string(*card) +
-             " equals the local batch of the TOML, which is per data-parallel rank; the card means the global batch");
+  if (card) compare_batch(all, *card, scope, dp, out, problems);
   if (out.global_batch && dp > 0 && *out.global_batch.value % dp == 0)
     set(out.local_batch, *out.global_batch.value / dp,
         "derived: global batch / " + std::to_string(dp) + " data-parallel ranks");
@@ -139,6 +190,7 @@ Workload resolve_workload(const Companions& all, Problems& problems) {
       out.megatron_model = (*groups)->workload.megatron_model;
     }
   resolve_batch(all, out, problems);
+  compare_numbers(all, out, problems);
   resolve_microbatches(all, out);
   return out;
 }

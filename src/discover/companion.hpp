@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/problems.hpp"
 #include "discover/workload.hpp"
@@ -18,6 +19,7 @@ struct Companion {
   RestDimension rest = RestDimension::none;  // the mesh dimension that is world / all others
   std::optional<std::int64_t> batch;         // the card's batch_size, whose scope is often unsaid
   std::string batch_scope;                   // the card's batch_size_scope
+  std::vector<std::string> unusable;         // values of the card that are not read, each as a sentence with its line
 };
 
 struct Companions {

@@ -130,6 +130,7 @@ class Finder {
     if (!found.card && !named.empty()) refuse(named, why);
     if (!found.card) return warn(problems_, Code::card_invalid, shown, why);
     found.card->workload.card_file = shown;
+    for (const std::string& value : found.card->unusable) warn(problems_, Code::card_invalid, shown, value);
     const std::vector<std::string> misspelt = misspelt_card_keys(text);
     if (!misspelt.empty() && !named.empty()) refuse(named, misspelt.front());
     for (const std::string& key : misspelt) warn(problems_, Code::card_disagrees, shown, key);

@@ -97,6 +97,33 @@ TEST(Card, SweepsAndPlaceholdersAreAbsent) {
   EXPECT_FALSE(c.workload.scale_up_bytes_per_s);
 }
 
+TEST(Card, ValuesThatCannotBeMeantAreNamedAndNotUsed) {
+  const auto said = [](const std::string& text) {
+    std::string all;
+    for (const std::string& one : card(text).unusable) all += (all.empty() ? "" : "; ") + one;
+    return all;
+  };
+  EXPECT_EQ(said("workload:\n  hardware:\n    xpu_spec: {count_per_node: -4}\n"),
+            "line 3: 'workload.hardware.xpu_spec.count_per_node' is '-4', not a whole number from 1 to 1e15, and is not used");
+  for (const char* value : {"four", "0", "1e30", "2.5", "-1", "{a: 1}"}) {
+    const std::string text = "workload: {data: {batch_size: " + std::string(value) + "}}\n";
+    EXPECT_NE(said(text).find("'workload.data.batch_size' is "), std::string::npos) << value;
+    EXPECT_FALSE(card(text).batch) << value;
+  }
+  const std::string rates = "workload: {hardware: {network_topo: {bandwidth_gbps: ";
+  EXPECT_EQ(said(rates + "[-200, 0]}}}\n"),
+            "line 1: 'workload.hardware.network_topo.bandwidth_gbps[0]' is '-200', not a rate above 0, and is not used; "
+            "line 1: 'workload.hardware.network_topo.bandwidth_gbps[1]' is '0', not a rate above 0, and is not used");
+  EXPECT_NE(said(rates + "[600]}}}\n").find("is a list of 1, not [scale-out, scale-up]"), std::string::npos);
+  EXPECT_NE(said("model_plan_parallelization: {tp: -4}\n").find("is '-4', not a number of ranks"), std::string::npos);
+  EXPECT_FALSE(card("model_plan_parallelization: {tp: -4, pp: 2}\n").workload.mesh.known());
+  EXPECT_EQ(said("workload: {model: {num_layers: 0, num_experts: 0}, data: {batch_size: [1, 2], seq_len: N/A}}\n"
+                 "Model-executor: {model_plan_parallelization: {tp: '1, 2', dp_shard: -1, ep: 0, pp_mb: 0}}\n"),
+            "");
+  for (const char* open : {"['N/A', 800]", "['TBD', 'TBD']", "[]", "null", "N/A"})
+    EXPECT_EQ(said(rates + open + "}}}\n"), "") << open;
+}
+
 TEST(Card, ZeroAndRestInTheMesh) {
   const Companion c = card("Model-executor: {model_plan_parallelization: {dp_shard: -1, tp: 2, ep: 0}}\n");
   EXPECT_EQ(c.workload.mesh.ep, 1);

@@ -28,7 +28,41 @@ TEST(Resolve, TrainingConfigurationIsBelievedBeforeTheCard) {
   EXPECT_EQ(w.mesh.source, "toml");
   EXPECT_EQ(w.seq_len.value, 2048);
   EXPECT_EQ(w.model.value, "llama-3.1-8b");
-  EXPECT_EQ(problems.count(Code::card_disagrees), 1);
+  ASSERT_EQ(problems.count(Code::card_disagrees), 2);
+  EXPECT_EQ(problems.rows()[1].detail, "the card says seq_len 1024, toml 2048 (used)");
+}
+
+TEST(Resolve, ABatchThatCardAndTomlTellDifferentlyIsNamedWithBoth) {
+  const auto said = [](const std::string& scope, std::int64_t batch, const char* source = "toml") {
+    Companions all;
+    all.card = with_mesh("card", 2);
+    all.card->batch = batch;
+    all.card->batch_scope = scope;
+    all.toml = with_mesh("toml", 2);
+    if (source == std::string("toml")) all.toml->workload.local_batch = {2, "toml"};
+    if (source == std::string("megatron")) all.megatron_arguments.emplace().workload.global_batch = {32, "megatron"};
+    Problems problems;
+    resolve_workload(all, problems);
+    return problems.rows().empty() ? "" : problems.rows()[0].detail;
+  };
+  EXPECT_EQ(said("global", 8), "the card says a global batch of 8 (used), toml local_batch_size x 2 data-parallel ranks is 4");
+  EXPECT_EQ(said("", 8), "the card says batch_size 8, toml local_batch_size x 2 data-parallel ranks is 4 (used)");
+  EXPECT_EQ(said("local", 8), "the card says a local batch of 8, toml 2");
+  EXPECT_EQ(said("global", 4), "");
+  EXPECT_EQ(said("", 4), "");
+  EXPECT_EQ(said("local", 2), "");
+  EXPECT_EQ(said("local", 8, "megatron"),
+            "the card says a global batch of 16, 8 x 2 data-parallel ranks (used), megatron 32");
+}
+
+TEST(Resolve, AModelThatCardAndMegatronTellDifferentlyIsNamed) {
+  Companions all;
+  all.card.emplace().workload.layers = {32, "card"};
+  all.megatron_arguments.emplace().workload.layers = {24, "megatron"};
+  Problems problems;
+  EXPECT_EQ(resolve_workload(all, problems).layers.value, 32);
+  ASSERT_EQ(problems.count(Code::card_disagrees), 1);
+  EXPECT_EQ(problems.rows()[0].detail, "the card says num_layers 32 (used), megatron 24");
 }
 
 TEST(Resolve, F33OpenDimensionIsFilledFromTheWorldSize) {
@@ -55,6 +89,7 @@ TEST(Resolve, BatchScopeInItsOrder) {
 
   all.megatron_arguments.emplace().workload.global_batch = {32, "megatron"};
   EXPECT_EQ(resolve_workload(all, problems).global_batch.value, 32);
+  EXPECT_EQ(problems.count(Code::card_disagrees), 2) << "64 of the card";
 
   all.toml.emplace().workload.local_batch = {2, "toml"};
   w = resolve_workload(all, problems);
@@ -67,7 +102,7 @@ TEST(Resolve, BatchScopeInItsOrder) {
 
   all.card->batch_scope = "global";
   EXPECT_EQ(resolve_workload(all, problems).global_batch.value, 64);
-  EXPECT_EQ(problems.count(Code::card_disagrees), 1);
+  EXPECT_EQ(problems.count(Code::card_disagrees), 5);
 }
 
 TEST(Resolve, BatchScopeThatIsNotKnownIsSaidAndCountsAsAbsent) {
@@ -84,7 +119,7 @@ TEST(Resolve, BatchScopeThatIsNotKnownIsSaidAndCountsAsAbsent) {
   all.toml.emplace().workload.global_batch = {128, "toml"};
   Problems others;
   EXPECT_EQ(resolve_workload(all, others).global_batch.value, 128);
-  EXPECT_EQ(others.count(Code::card_disagrees), 1);
+  EXPECT_EQ(others.count(Code::card_disagrees), 2) << "and 64 is not 128";
 }
 
 TEST(Resolve, F30LocalBatchMistakenForGlobalIsSaid) {
