@@ -28,7 +28,7 @@ enum class Code : std::uint16_t {
   overlap_on_stream, card_invalid, card_disagrees, config_file_invalid, mfu_over_100, size_limit, not_read,
   feature_off, rank_guessed, profiler_warning, two_profilers,
   pickle_refused, pickle_invalid,
-  steps_without_gpu_events, one_event_dominates, events_far_from_others, host_clocks_differ,
+  steps_without_gpu_events, one_event_dominates, events_far_from_others, host_clocks_differ, busbw_above_peak,
   count_  // not a code
 };
 inline constexpr std::size_t code_count = static_cast<std::size_t>(Code::count_);

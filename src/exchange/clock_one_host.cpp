@@ -117,7 +117,8 @@ std::vector<ClocksApart> clocks_apart(const MatchedCollectives& matched, const R
 std::string clocks_apart_text(const ClocksApart& pair, const Ranks& ranks) {
   return "ranks " + std::to_string(pair.rank_a) + " and " + std::to_string(pair.rank_b) + " on " +
          host_text(ranks.hosts[static_cast<std::size_t>(pair.host)]) + " disagree by " +
-         std::to_string((pair.apart_ns + 500) / 1000) + " us: probably not one host (give --host-map)";
+         std::to_string((pair.apart_ns + 500) / 1000) + " us: probably not one host (" + host_map_advice(ranks, pair.rank_a, pair.rank_b) +
+         ")";
 }
 
 }  // namespace ccl

@@ -100,7 +100,7 @@ void place_by_card(const Workload& workload, Ranks& ranks, Problems& problems) {
   problem.detail = "its " + std::to_string(per_node) + " GPUs in a node would put ranks " +
                    std::to_string(clash->first->rank.value) + " and " + std::to_string(clash->second->rank.value) +
                    " on one host, but both used GPU" + (devices.size() > 1 ? "s " : " ") + ranges_text(devices) +
-                   ": hosts are unknown (give --host-map)";
+                   ": hosts are unknown (" + host_map_advice(ranks, clash->first->rank.value, clash->second->rank.value) + ")";
   problems.add(std::move(problem));
 }
 
@@ -130,6 +130,12 @@ std::string host_text(const std::string& host) {
     return "the host of replica " + host.substr(1, slash - 1) + " rank " + host.substr(slash + 1);
   }
   return (host.find(' ') == std::string::npos ? "host " : "the host of ") + host;
+}
+
+std::string host_map_advice(const Ranks& ranks, std::int32_t a, std::int32_t b) {
+  if (ranks.host_map.empty()) return "give --host-map";
+  const bool mapped = ranks.host_map.contains(a) && ranks.host_map.contains(b);
+  return mapped ? "correct --host-map" : "add them to --host-map";
 }
 
 std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t size, std::int64_t world_size) {

@@ -105,6 +105,9 @@ struct Ranks {
   LinkClass link_class(std::int32_t iteration, std::int32_t replica, std::span<const std::int32_t> ranks) const;
 };
 
+/// What a reader can do about the hosts of two ranks: "give --host-map".
+std::string host_map_advice(const Ranks& ranks, std::int32_t a, std::int32_t b);
+
 /// A rank is what the file says, else its name; a host what the file, --host-map, the name or blocks of
 /// GPUs per node say; steps of one number belong together, after a constant shift where one fits all. Does not depend
 /// on the order of the facts.

@@ -200,6 +200,13 @@ struct Bandwidth {
       out.note(name + "_peak_source", peak.source, "where the peak comes from");
       line += "; " + name + " peak " + gigabytes_per_s(peak.value) + " one way (" + peak.source + ")";
       if (peak.disagreeing > 0) line += ", the card says " + gigabytes_per_s(peak.disagreeing);
+      if (const Class* fastest = above(classes, link_class, peak.value); fastest != nullptr) {
+        const std::string much = fmt::format("{} {} is {:.3g} x that", to_text(fastest->op), to_text(fastest->dimension),
+                                             fastest->link_median / peak.value);
+        line += ", " + much + ": hosts or peak are wrong";
+        context.problems.add({.code = Code::busbw_above_peak,
+                              .detail = name + " peak " + gigabytes_per_s(peak.value) + " (" + peak.source + "), " + much});
+      }
     }
     std::int64_t incomplete = 0;
     for (const Class& c : classes) incomplete += c.incomplete_count;
@@ -214,6 +221,17 @@ struct Bandwidth {
   }
 
  private:
+  /// The fastest of a class of links, if it is faster than in-network reduction or a second link explains.
+  static const Class* above(const std::vector<Class>& classes, LinkClass link_class, double peak) {
+    constexpr double far = 2;
+    const Class* fastest = nullptr;
+    for (const Class& c : classes)
+      if (c.link_class == link_class && c.links_known && c.link_median > far * peak &&
+          (fastest == nullptr || c.link_median > fastest->link_median))
+        fastest = &c;
+    return fastest;
+  }
+
   /// What percentiles are asked of.
   enum class List : std::uint8_t { speed, link_speed, size, transfer };
   static constexpr std::size_t lists_count = 4;

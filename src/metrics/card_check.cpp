@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <tuple>
 
 #include "core/lower_case.hpp"
 #include "metrics/format.hpp"
@@ -45,6 +47,26 @@ class CardCheck {
           std::to_string(in_node.count) + (in_node.of_damaged ? " (all of them are damaged)" : ""));
   }
 
+  /// More ranks on a host than it has GPUs cannot be; fewer, on several hosts, are left out by the map's writer alone.
+  void hosts() {
+    const Sourced<std::int64_t>& per_node = context_.workload.gpus_per_node;
+    if (!per_node) return;
+    std::map<std::tuple<std::int32_t, std::int32_t, std::string>, std::int64_t> traced;
+    std::map<std::string, std::int64_t> mapped;
+    for (const RankEntry& entry : context_.ranks.entries)
+      if (entry.host_source == HostSource::content || entry.host_source == HostSource::file_name)
+        ++traced[{entry.iteration, entry.replica, entry.host}];
+    for (const auto& [rank, host] : context_.ranks.host_map) ++mapped[host];
+    std::int64_t of_traces = 0, of_map = 0;
+    for (const auto& [host, count] : traced) of_traces = std::max(of_traces, count);
+    for (const auto& [host, count] : mapped) of_map = std::max(of_map, count);
+    const bool wide = mapped.size() > 1 && of_map < *per_node.value;
+    const std::string counts = "it counts " + std::to_string(*per_node.value) + " GPUs in a node, ";
+    if (of_map > *per_node.value || wide)
+      say(counts + "--host-map has " + std::string(wide ? "at most " : "") + counted(static_cast<std::size_t>(of_map), "rank") + " on a host");
+    if (of_traces > *per_node.value) say(counts + "the traces have " + std::to_string(of_traces) + " ranks on a host");
+  }
+
   void model() {
     const Sourced<std::string>& card = context_.workload.gpu_model;
     std::string gpu;
@@ -85,6 +107,7 @@ void compare_card(const ReportContext& context, Problems& problems) {
   if (context.workload.card_file.empty() || context.ranks.entries.empty()) return;
   CardCheck check(context, problems);
   check.gpus();
+  check.hosts();
   check.model();
   check.links();
 }

@@ -4,7 +4,8 @@
 
 namespace ccl {
 
-/// Each disagreement becomes one Code::card_disagrees: number of GPUs, GPUs of a node, GPU model, rates of the links.
+/// Each disagreement becomes one Code::card_disagrees: number of GPUs, GPUs of a node, ranks of a
+/// host, GPU model, rates of the links.
 void compare_card(const ReportContext& context, Problems& problems);
 
 }  // namespace ccl

@@ -106,6 +106,14 @@ TEST(Hosts, RanksDealtOutInTurnContradictTheBlocksOfTheCard) {
             "its 4 GPUs in a node would put ranks 0 and 1 on one host, but both used GPU 0: hosts are unknown (give --host-map)");
 }
 
+TEST(Hosts, WhoGaveAMapIsToldToMendIt) {
+  Ranks ranks;
+  EXPECT_EQ(host_map_advice(ranks, 0, 1), "give --host-map");
+  ranks.host_map = {{0, "a"}, {1, "a"}};
+  EXPECT_EQ(host_map_advice(ranks, 0, 1), "correct --host-map");
+  EXPECT_EQ(host_map_advice(ranks, 0, 2), "add them to --host-map");
+}
+
 TEST(Hosts, OneHostKnownByNameDoesNotHideThatTheCardIsWrong) {
   RankBuilder b = placed({0, 1, 2, 3}, 2, 2);
   for (RankFacts& f : b.facts) f.devices = {f.rank.value / 2};

@@ -61,6 +61,20 @@ TEST(Bandwidth, BetweenHostsTheNicIsThePeak) {
   EXPECT_DOUBLE_EQ(real_at(result, 0, "median_share_of_peak_ratio"), 7.5e9 / 25e9);
 }
 
+TEST(Bandwidth, FarAbovePeakIsNamed) {
+  SmallRun run = two_ranks("b");
+  run.config.peaks["nic_bytes_per_s"] = 2.5e9;
+  const MetricResult result = run.result("bandwidth");
+  EXPECT_NE(result.report.page.at(1).find("all_gather dp is 3 x that: hosts or peak are wrong"), std::string::npos)
+      << result.report.page.at(1);
+  ASSERT_EQ(run.problems.count(Code::busbw_above_peak), 1);
+  EXPECT_EQ(run.problems.rows()[0].detail, "inter peak 2.50 GB/s (--peak), all_gather dp is 3 x that");
+  SmallRun near = two_ranks("b");
+  near.config.peaks["nic_bytes_per_s"] = 4e9;
+  near.result("bandwidth");
+  EXPECT_EQ(near.problems.count(Code::busbw_above_peak), 0);
+}
+
 TEST(Bandwidth, WhatABusbwPutsOnANic) {
   // 4 hosts of 8: 381.8 GB/s busbw of an all-reduce are 36.95 GB/s per NIC.
   EXPECT_NEAR(381.8 * link_share(CollectiveOp::all_reduce, LinkClass::inter, 32, 4), 36.95, 0.01);

@@ -72,6 +72,20 @@ TEST(CardCheck, EachDisagreementIsSaid) {
                          "its scale-up bandwidth is 75.0 GB/s one way, A100 SXM 40 GB says 300 GB/s, which is used"}));
 }
 
+TEST(CardCheck, RanksOfAHostAgainstGpusOfANode) {
+  Workload w;
+  w.gpus_per_node = {4, "card"};
+  SmallRun run = run_of(w);
+  for (std::int32_t rank = 0; rank < 8; ++rank) run.ranks.host_map[rank] = "n" + std::to_string(rank / 4);
+  EXPECT_EQ(said(run), std::vector<std::string>{});
+  for (std::int32_t rank = 0; rank < 8; ++rank) run.ranks.host_map[rank] = "n" + std::to_string(rank);
+  EXPECT_EQ(said(run), std::vector<std::string>{"it counts 4 GPUs in a node, --host-map has at most 1 rank on a host"});
+  for (std::int32_t rank = 0; rank < 8; ++rank) run.ranks.host_map[rank] = "n";
+  EXPECT_EQ(said(run), std::vector<std::string>{"it counts 4 GPUs in a node, --host-map has 8 ranks on a host"});
+  run.ranks.host_map = {{0, "n"}, {1, "n"}};
+  EXPECT_EQ(said(run), std::vector<std::string>{}) << "a part of one node";
+}
+
 TEST(CardCheck, WithoutACardThereIsNothingToCompare) {
   Workload w;
   w.gpus_total = {2, "toml"};

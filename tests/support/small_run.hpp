@@ -111,13 +111,14 @@ class SmallRun {
     int count = 0;
     char** arguments = nullptr;
     metrics.front()->deal(Comm(count, arguments, MpiStart::alone));
-    Problems problems;
+    problems = {};
     const Resolver resolver{[&](StringId id) { return std::string(strings.text(id)); },
                             [&](GroupId id) { return std::int64_t{groups.row_of(id)}; }};
     return metrics.front()->result({config, workload, ranks, groups, clock, strings, problems}, resolver);
   }
 
   std::vector<ResultMatrix> matrices;  // of the last result(), of all workers
+  Problems problems;                   // of the last result()
 
   /// What closing() gets of one rank.
   std::vector<CollectiveRecord> records(std::size_t row) const {
