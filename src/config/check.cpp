@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -20,14 +22,27 @@ std::string file_word(std::string name) {
   return name.empty() || name == "." ? "run" : name;
 }
 
+void check_writable(const std::string& what, const fs::path& folder, const std::string& suggestion) {
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return;
+  const std::string why = errno == EACCES ? "no permission to write" : std::strerror(errno);
+  throw bad_request(what, why + " in " + folder.string(), suggestion);
+}
+
+/// What is to be made below a folder: the nearest that is there, or "." for a path without one.
+fs::path nearest_there(const fs::path& path) {
+  std::error_code error;
+  fs::path at = path;
+  while (!at.empty() && !fs::exists(at, error)) at = at == at.parent_path() ? fs::path() : at.parent_path();
+  return at.empty() ? fs::path(".") : at;
+}
+
 void check_file_place(const std::string& what, const fs::path& file, const std::string& suggestion) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   std::error_code error;
   if (!fs::exists(folder, error)) throw bad_request(what, "there is no folder " + folder.string());
   if (!fs::is_directory(folder, error)) throw bad_request(what, folder.string() + " is not a folder");
   if (fs::is_directory(file, error)) throw bad_request(what, "is a folder", suggestion);
-  if (access(folder.c_str(), W_OK | X_OK) != 0)
-    throw bad_request(what, "no permission to write in " + folder.string(), suggestion);
+  check_writable(what, folder, suggestion);
 }
 
 }  // namespace
@@ -46,10 +61,14 @@ void check_output_place(const Config& config) {
   check_file_place("output " + config.output.hdf5, config.output.hdf5, "Use -o FILE.");
   const std::string& timeline = config.timeline_export.file;
   if (!timeline.empty()) check_file_place("--timeline-json " + timeline, timeline, "Name another file.");
+  const std::string what = "--report-dir " + config.output.report_dir;
   const fs::path reports(config.output.report_dir);
+  if (reports.empty()) return;
   std::error_code error;
-  if (!reports.empty() && fs::exists(reports, error) && !fs::is_directory(reports, error))
-    throw bad_request("--report-dir " + config.output.report_dir, "is not a folder");
+  const fs::path there = nearest_there(reports);
+  if (!fs::is_directory(there, error))
+    throw bad_request(what, there == reports ? "is not a folder" : there.string() + " is not a folder");
+  check_writable(what, there, "Name another folder.");
 }
 
 void check_window(const Config& config) {

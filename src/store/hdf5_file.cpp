@@ -25,6 +25,14 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
+/// A place where nothing may be is a bad request; a disk that is full or broken is none.
+FatalError not_created(const std::string& target, int error) {
+  const std::string what = "cannot write '" + target + "' (" + std::strerror(error) + ")";
+  const bool failure = error == ENOSPC || error == EDQUOT || error == EIO || error == ENFILE || error == EMFILE || error == ENOMEM;
+  if (failure) return {ExitCode::runtime_failure, what};
+  return {ExitCode::bad_request, what + ". Choose another place with -o."};
+}
+
 void sync_to_disk(const std::string& path, const std::string& target) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const int status = descriptor < 0 ? -1 : fsync(descriptor);
@@ -54,11 +62,16 @@ OutputFile::OutputFile(const std::string& target) : target_(target), temporary_(
     throw FatalError(ExitCode::bad_request,
                      "cannot write '" + target + "' (not a regular file). Choose another place with -o.");
   hdf5::require_memory_to_open();
+  // Ours first: the system says what is wrong, and what HDF5 begins and cannot fill is known to be there.
+  const int begun = open(temporary_path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (begun < 0) throw not_created(target, errno);
+  close(begun);
   const Handle access = hdf5::access();
-  file_ = H5Fcreate(temporary_path().c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access);
-  if (file_ < 0)
-    throw FatalError(ExitCode::bad_request,
-                     "cannot write '" + target + "' (" + hdf5::reason() + "). Choose another place with -o.");
+  file_ = H5Fcreate(temporary_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  if (file_ >= 0) return;
+  const std::string why = hdf5::reason();
+  unlink(temporary_path().c_str());
+  throw FatalError(ExitCode::runtime_failure, "cannot write '" + target + "' (" + why + ")");
 }
 
 OutputFile::~OutputFile() {

@@ -252,6 +252,9 @@ std::string write_text_report(const Results& results, std::time_t now) {
   const fs::path folder(results.config.output.report_dir);
   std::error_code error;
   fs::create_directories(folder, error);
+  if (error)
+    throw FatalError(ExitCode::runtime_failure,
+                     "--report-dir '" + folder.string() + "' cannot be made (" + error.message() + ")");
   const fs::path name(text_report_name(results, now));
   fs::path path = folder / name;
   for (int copy = 2; fs::exists(path, error); ++copy)

@@ -98,5 +98,24 @@ for trapped in "" "trap '' PIPE;"; do
     expect "a closed pipe is quiet: $trapped $line" silent_about said 'stdout'
   done
 done
+# A disk that is full is a failure, one that is read-only a bad place; neither keeps anything.
+mkdir disk
+if mount -t tmpfs -o size=4k,nr_inodes=9 none disk 2>/dev/null; then
+  trap 'umount -l disk; rm -rf "$folder"' EXIT
+  head -c 4096 /dev/zero >disk/full
+  exits 1 "$analyze" "$traces" -o disk/x.h5 -q
+  expect "what is wrong" says err "cannot write 'disk/x.h5' \\(No space left on device\\)"
+  exits 1 "$compare" old.h5 same.h5 -o disk/x.h5
+  expect "what is wrong" says err "cannot write 'disk/x.h5' \\(No space left on device\\)"
+  touch disk/{1,2,3,4,5,6,7} 2>/dev/null
+  exits 1 "$analyze" "$traces" -o disk/x.h5 -q
+  expect "without inodes, too" says err "cannot write 'disk/x.h5' \\(No space left on device\\)"
+  expect "nothing is left there" [ -z "$(find disk -name 'x.h5*')" ]
+  mount -o remount,ro disk
+  refused "--report-dir disk/deep/reports (Read-only file system in disk)" "$analyze" "$traces" --report-dir disk/deep/reports
+  refused "output disk/x.h5 (Read-only file system in disk)" "$analyze" "$traces" -o disk/x.h5
+  exits 2 "$compare" old.h5 same.h5 -o disk/x.h5
+  expect "what is wrong" says err "cannot write 'disk/x.h5' \\(Read-only file system\\)"
+fi
 expect "nothing half-written stays" [ -z "$(find . -name '*.tmp*')" ]
 conclude "outputs are put where they should be"
