@@ -112,13 +112,31 @@ void add_metric(JsonText& json, const MetricResult& metric, std::int64_t ranks_e
   json.close('}').close('}');
 }
 
+/// The culprits of a code, as far as /warnings/rows keeps them.
+void add_culprits(JsonText& json, const Problems& problems, Code code) {
+  std::vector<Problem> rows = problems.rows();
+  std::erase_if(rows, [code](const Problem& row) { return row.code != code; });
+  json.key("rows_count").integer(static_cast<std::int64_t>(rows.size())).key("rows").open('[');
+  for (const Problem& row : std::span(rows).first(std::min<std::size_t>(rows.size(), most_shown_rows))) {
+    json.open('{').key("file").text(row.file);
+    add_number(json, "offset_bytes", row.offset);
+    add_number(json, "iteration", row.iteration);
+    add_number(json, "rank", row.rank);
+    json.key("count").integer(row.count).key("detail").text(row.detail).close('}');
+  }
+  json.close(']');
+}
+
 void add_warnings(JsonText& json, const Problems& problems) {
   json.key("warnings").open('[');
   for (std::size_t i = 0; i < code_count; ++i) {
     const auto code = static_cast<Code>(i);
     if (problems.count(code) == 0) continue;
     json.open('{').key("code").text(info(code).name).key("severity").text(to_text(info(code).severity));
-    json.key("count").integer(problems.count(code)).key("meaning").text(info(code).meaning).close('}');
+    json.key("count").integer(problems.count(code)).key("meaning").text(info(code).meaning);
+    json.key("advice").text(info(code).advice);
+    add_culprits(json, problems, code);
+    json.close('}');
   }
   json.close(']');
 }

@@ -1,5 +1,7 @@
 """--output-json alone answers who is late, by how much, since when, on which group, why, and what mending it brings."""
+import glob
 import json
+import os
 import unittest
 
 from planted import Folder
@@ -64,6 +66,28 @@ class JsonTest(unittest.TestCase):
         for workers in (2, 3, 5):
             other = self.folder.analyze(workers, ("--output-json",)).summary
             self.assertEqual(json.loads(other)["metrics"], self.metrics, workers)
+
+    def test_what_was_lost_and_what_the_card_says_is_told_as_on_the_page(self):
+        folder = Folder("--preset", "tiny", "--seed", "1", "--steps", "2")
+        self.addCleanup(folder.remove)
+        damaged, = glob.glob(os.path.join(folder.traces, "**", "rank5_*.gz"), recursive=True)
+        os.truncate(damaged, os.path.getsize(damaged) * 9 // 10)
+        card, = glob.glob(os.path.join(folder.traces, "*card.yaml"))
+        with open(card, encoding="utf-8") as file:
+            text = file.read()
+        with open(card, "w", encoding="utf-8") as file:
+            file.write(text.replace("seq_len: 2048", "seq_len: 4096"))
+        output = folder.analyze(options=("--output-json",))
+        told = {one["code"]: one for one in json.loads(output.summary)["warnings"]}
+        card_row, = told["card_disagrees"]["rows"]
+        self.assertEqual((card_row["file"], card_row["offset_bytes"], card_row["rank"]), ("workload_card.yaml", None, None))
+        self.assertEqual(card_row["detail"], "the card says seq_len 4096, toml 2048 (used)")
+        lost, = [row for row in output.table("/warnings/rows") if row["severity"] != "notice"]
+        row, = told[lost["code"]]["rows"]
+        self.assertEqual((row["file"], row["offset_bytes"]), (lost["file"], lost["offset_bytes"]))
+        self.assertGreater(row["offset_bytes"], 0)
+        for one in told.values():
+            self.assertEqual(len(one["rows"]), min(one["rows_count"], 64))
 
 
 if __name__ == "__main__":
