@@ -25,7 +25,9 @@ done
 [ -d "$folder" ] || die "no such folder: '$folder'"
 [[ $cores =~ ^[1-9][0-9]*$ ]] || die "--cores-per-node '$cores' is not a number"
 
-find -L "$folder" -type f -regextype posix-extended -iregex '.*\.(json|gz|jsonl|sqlite3?|pickle|pkl)' -printf '%s %f\n' |
+# Small JSON beside the traces (results, logs, truth.json of ccl-synth) is none: a trace names its events.
+find -L "$folder" -type f -regextype posix-extended -iregex '.*\.(json|gz|jsonl|sqlite3?|pickle|pkl)' \
+  \( ! -iname '*.json' -o -size +4096k -o -exec grep -qE '"(traceEvents|ph|Type|table|data|schemaVersion)" *:' {} \; \) -printf '%s %f\n' |
   quoted=$(printf %q "$folder") awk -v cores="$cores" -v only_options="$only_options" '
     { plain_s = $1 / (tolower($0) ~ /gz$/ ? 3e7 : 3e8); files++; bytes += $1; work_s += plain_s
       if (plain_s > longest_s) longest_s = plain_s }

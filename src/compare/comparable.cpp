@@ -47,6 +47,14 @@ void compare_setting(const char* what, const std::string& a, const std::string& 
   if (a != b) found.notes.push_back(against(what, a.empty() ? "unknown" : a, b.empty() ? "unknown" : b));
 }
 
+/// "all", or "4, 5" of the list [4, 5].
+std::string steps_asked_for(const StoredRun& run) {
+  const std::string value = run.request("steps");
+  if (value == "[]") return "all";
+  const bool list = value.starts_with('[') && value.ends_with(']');
+  return list ? value.substr(1, value.size() - 2) : value;
+}
+
 std::string coverage(const StoredRun& run) {
   const std::int64_t covered = run.root_integer("ranks_covered"), whole = run.root_integer("ranks_whole");
   return std::to_string(covered) + " of " + std::to_string(run.root_integer("ranks_expected")) + " ranks" +
@@ -96,8 +104,9 @@ Comparability comparability(const StoredRun& first, const StoredRun& second) {
   setting("coverage", coverage(first), coverage(second));
   setting("completeness", first.root_text("completeness"), second.root_text("completeness"));
   setting("precision", first.workload("precision"), second.workload("precision"));
-  for (const char* key : {"mfu_convention", "what_if_ideal", "peaks", "settings_files_count", "steps"})
+  for (const char* key : {"mfu_convention", "what_if_ideal", "peaks", "settings_files_count"})
     setting(key, first.request(key), second.request(key));
+  setting("steps", steps_asked_for(first), steps_asked_for(second));
   found.same_ranks = first.root_text("mesh") == second.root_text("mesh") &&
                      first.root_integer("world_size") == second.root_integer("world_size");
   if (!found.same_ranks) found.notes.push_back("ranks and groups are not compared: they mean something else");

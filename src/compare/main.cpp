@@ -83,7 +83,7 @@ Asked read_request(int argc, char** argv) {
   app.add_option("--top", top);
   app.add_flag("--force", asked.request.force);
   app.add_flag("--output-json", asked.request.json);
-  app.add_option("-o,--output", asked.request.hdf5);
+  const CLI::Option* output = app.add_option("-o,--output", asked.request.hdf5);
   app.add_flag("-h,--help", asked.help);
   app.add_flag("--version", asked.version);
   app.allow_extras();
@@ -95,7 +95,9 @@ Asked read_request(int argc, char** argv) {
   for (const std::string& extra : app.remaining())
     throw bad_request("option " + extra, "no such option",
                       did_you_mean(extra.substr(0, extra.find('=')), known, "See --help."));
+  if (output->count() > 0 && asked.request.hdf5.empty()) throw bad_request("output", "the name is empty", "Use -o FILE.");
   asked.request.metrics = split_commas(metrics);
+  if (asked.request.metrics.empty() && !metrics.empty()) throw bad_request("--metric", "names no metric", "See --help.");
   asked.request.top = to_integer("--top", top, 0, INT32_MAX);
   for (const std::string& bound : bounds) asked.request.bounds.push_back(parse_bound(bound));
   return asked;

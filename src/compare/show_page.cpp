@@ -211,6 +211,9 @@ std::vector<std::string> lacking_lines(const Comparability& found) {
 
 /// A gate that is tighter than the noise never closes at its bound: who set it must know.
 std::string below_noise_text(const JudgedBound& one) {
+  if (!one.bound.points && one.change.first == 0)
+    return "this bound is below the noise (" + value_text(one.change.band, one.figure) + "; the first value is 0): bound the value "
+           "instead of the change";
   const double noise = one.bound.points ? one.change.band : one.change.band / std::abs(one.change.first);
   const char* unit = one.bound.points ? "pt" : "%";
   return fmt::format("this bound ({:.3g} {}) is below the noise ({:.1f} {}): profile more steps",

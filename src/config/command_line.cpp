@@ -49,6 +49,19 @@ void declare(CLI::App& app, Given& given) {
   given.parsed->allow_extra_args(false);
 }
 
+/// Nothing would be passed over in silence: an empty value is mostly a variable that is not set.
+void check_values(const Given& given) {
+  const Option& option = *given.option;
+  const std::string what = "--" + option.name();
+  const bool list = option.shape == OptionShape::list;
+  for (const std::string& text : given.texts)
+    if (text.empty() || (list && option.value == OptionValue::text && split_commas({text}).empty()))
+      throw bad_request(what + " '" + text + "'", "the value is empty",
+                        "Write " + what + " " + option.value_name + ", or leave it out.");
+  if (list || given.texts.size() < 2) return;
+  throw bad_request(what, "given twice: " + given.texts.front() + " and " + given.texts.back(), "Give one.");
+}
+
 void apply(const Given& given, Request& request) {
   const std::string what = "--" + given.option->name();
   if (given.option->shape == OptionShape::flag)
@@ -61,6 +74,8 @@ void apply(const Given& given, Request& request) {
 
 void check_together(const Request& request) {
   const Config& config = request.config;
+  if (request.action == Action::content_hash && !config.input.folders.empty())
+    throw bad_request("--content-hash " + request.hash_file, "takes one file, and " + config.input.folders.back() + " is given too");
   if (request.action != Action::analyze && request.action != Action::dump_config) return;
   if (config.input.each_run && !config.input.run.empty())
     throw bad_request("--run and --each-run", "only one of them can be meant");
@@ -96,6 +111,9 @@ Request read_request(const std::vector<std::string>& args) {
       folders.push_back(rest);
     }
   }
+  for (const Given& given : all) check_values(given);
+  for (const std::string& folder : folders)
+    if (folder.empty()) throw bad_request("folder ''", "the name is empty");
   for (const Given& given : all)
     if (given.option->name() == "job" && given.parsed->count() > 0) read_job(given.texts.back(), request);
   for (Given& given : all) {

@@ -182,5 +182,12 @@ expect "a suggestion" says err "Did you mean '--fail-if'"
 run 2 base.h5 again.h5 --metric iter_tme
 expect "each metric is listed once" [ "$(grep -o iter_time err | wc -l)" = 2 ] # and once in "Did you mean"
 run 2 base.h5 again.h5 -o nowhere/c.h5
+run 2 base.h5 again.h5 -o ''
+expect "an empty name is no name" says err '^ccl-compare: output \(the name is empty\)'
+run 2 base.h5 again.h5 --metric ''
+run 2 base.h5 again.h5 -o a.h5 -o b.h5
+timeout 60 "$analyze" base --step 5,6 -o two.h5 -q >out 2>err || exit 1
+run 0 base.h5 two.h5
+expect "steps that were asked for" says out '^note +steps: all against 5, 6$'
 
 conclude "all comparisons as they should be"

@@ -72,6 +72,14 @@ TEST(Bounds, OneBelowTheNoiseIsCalledSo) {
   EXPECT_THAT(page_of(first, second, {"iter_time>200ms"}), Not(HasSubstr("below the noise"))) << "a value has no noise";
 }
 
+TEST(Bounds, NoiseOfAValueOfZeroIsNoPercentage) {
+  const std::vector<double> mostly_none{0, 0, 0, 4e6};
+  const std::string page = page_of(mostly_none, mostly_none, {"iter_time>+3%"});
+  EXPECT_THAT(page, HasSubstr("this bound is below the noise ("));
+  EXPECT_THAT(page, HasSubstr(" ms; the first value is 0): bound the value instead of the change"));
+  EXPECT_THAT(page, Not(HasSubstr("inf")));
+}
+
 TEST(Bounds, ThatOnlyTheMeanBreaksItIsSaid) {
   const std::vector<double> first{99e6, 100e6, 101e6, 100e6}, second{99e6, 100e6, 101e6, 140e6};
   EXPECT_THAT(page_of(first, second, {"iter_time>+5%"}), HasSubstr("its mean moved by +10.0 %: single steps differ"));

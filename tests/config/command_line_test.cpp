@@ -50,7 +50,7 @@ TEST(CommandLine, AListOptionDoesNotSwallowTheFolderAfterIt) {
 TEST(CommandLine, EveryWayToWriteAnOption) {
   EXPECT_EQ(config_of({"d", "-o", "x.h5"}).output.hdf5, "x.h5");
   EXPECT_EQ(config_of({"d", "--output=x.h5"}).output.hdf5, "x.h5");
-  EXPECT_EQ(config_of({"d", "--output", "x.h5", "-o", "y.h5"}).output.hdf5, "y.h5") << "the last one wins";
+  EXPECT_EQ(config_of({"d", "--output", "x.h5"}).output.hdf5, "x.h5");
   EXPECT_TRUE(config_of({"d", "--strict", "--output-json", "-q"}).strict);
 }
 
@@ -72,8 +72,13 @@ TEST(CommandLine, EveryMistakeIsOneLineWithASuggestion) {
   EXPECT_EQ(refusal({"d", "-z"}), "option -z (no such option). See --help.");
   EXPECT_EQ(refusal({"d", "--run"}), "option --run (needs a value: NAME)");
   EXPECT_EQ(refusal({}), "no trace folder (nothing to analyse). Write ccl-analyze DIR, or see --help.");
-  EXPECT_EQ(refusal({"d", "--metric", ""}), "--metric (names no metric). See --list-metrics.");
-  EXPECT_EQ(refusal({"d", "--metric", ","}), "--metric (names no metric). See --list-metrics.");
+  EXPECT_EQ(refusal({"d", "--metric", ""}), "--metric '' (the value is empty). Write --metric NAME, or leave it out.");
+  for (const char* option : {"--step", "--card", "--host-map", "--run", "--output", "--job", "--trace", "--config"})
+    EXPECT_THAT(refusal({"d", option, ""}), HasSubstr(std::string(option) + " '' (the value is empty)")) << option;
+  EXPECT_EQ(refusal({"d", "--output", "x.h5", "-o", "y.h5"}), "--output (given twice: x.h5 and y.h5). Give one.");
+  EXPECT_EQ(config_of({"d", "--step", "4", "--step", "5"}).input.steps, (std::vector<std::int64_t>{4, 5}));
+  EXPECT_EQ(refusal({"--content-hash", "a.h5", "b.h5"}), "--content-hash a.h5 (takes one file, and b.h5 is given too)");
+  EXPECT_EQ(refusal({"d", "--metric", ","}), "--metric ',' (the value is empty). Write --metric NAME, or leave it out.");
   EXPECT_EQ(refusal({"d", "--step", "x"}), "--step 'x' (not a whole number)");
   EXPECT_THAT(refusal({"d", "--timeline-bins", "0"}), HasSubstr("must be from 1"));
   EXPECT_THAT(refusal({"d", "--rank-from", "nme"}), HasSubstr("Did you mean 'name'?"));

@@ -14,7 +14,9 @@ for script in jobs/plot/plot slurm/after-training.sh slurm/interactive.sh slurm/
 done
 expect "the templates are there" [ "$(find "$share/slurm" -name '*.sbatch' | wc -l)" = 4 ]
 mkdir -p traces/iteration_3 && truncate -s 900M traces/iteration_3/rank{0,1,2,3}.json
+echo '{"faults": []}' >traces/truth.json
 "$share/slurm/propose.sh" traces >out 2>err || complain "propose.sh"
+expect "truth.json is no trace" says out '^4 files, '
 expect "it proposes" says out '^sbatch --nodes=1 --ntasks-per-node=1 --cpus-per-task=2 --time=3 slurm/analyze.sbatch traces$'
 mkdir "two words" && truncate -s 9K "two words/rank0.JSON.GZ"
 "$share/slurm/propose.sh" "two words" >out 2>err || complain "propose.sh of a folder with a space"
