@@ -27,7 +27,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::other_world_size, "other_world_size", loss, "The file comes from a run with another number of ranks.", "It is left out; separate the runs."},
     {Code::missing_ranks, "missing_ranks", notice, "Ranks of the training run have no trace here.", "Cross-rank numbers cover the ranks present."},
     {Code::rank_from_name_after_clash, "rank_from_name_after_clash", notice, "Several files claim one rank inside; the numbers in their names were used.", "Check that the names are right."},
-    {Code::step_numbers_differ, "step_numbers_differ", notice, "A rank numbers its steps differently from the others.", "A constant shift was applied where one fits, else the rank takes no part in cross-rank numbers."},
+    {Code::step_numbers_differ, "step_numbers_differ", notice, "A rank numbers its steps differently from the others.", "A constant shift was applied where one fits, else the rank takes no part in cross-rank numbers; the detail says which."},
     {Code::no_step_markers, "no_step_markers", notice, "The trace has no ProfilerStep markers.", "The whole GPU span counts as one step; call prof.step() in the training loop."},
     {Code::no_launch_records, "no_launch_records", notice, "The trace has no CPU launch records.", "GPU start times decide the step of an event."},
     {Code::kernels_outside_steps, "kernels_outside_steps", notice, "GPU events were launched outside every step.", "They count in whole-file rows only."},

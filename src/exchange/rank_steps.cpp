@@ -110,6 +110,8 @@ void settle_group(const std::vector<RankEntry*>& entries, const Input& input, Pr
       entry->step_shift = *by_time[i];
       if (*by_time[i] != 0)
         warn(*entry, input, text + "; shifted by " + std::to_string(*by_time[i]) + ", since they take place then", problems);
+      else if (shared(numbers, common, 0) == 0)
+        warn(*entry, input, text + ", at other times: if it is of another run, give each run's files alone", problems);
       continue;
     }
     if (shares_half(numbers, common, 0)) continue;

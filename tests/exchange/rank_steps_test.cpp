@@ -75,6 +75,17 @@ TEST(StepNumbers, WindowsThatHardlyOverlapKeepTheirNumbers) {
   EXPECT_EQ(b.problems.count(Code::step_numbers_differ), 0);
 }
 
+TEST(StepNumbers, AHostThatSharesNoStepWithTheOthersIsNamed) {
+  RankBuilder b = with_times({4, 4, 20, 20}, {4, 4, 20, 20}, true, 0);
+  b.facts[2].host = b.facts[3].host = "node1";
+  const Ranks ranks = b.resolve();
+  EXPECT_TRUE(ranks.entries[3].takes_part) << "it may have been profiled then";
+  ASSERT_EQ(b.problems.count(Code::step_numbers_differ), 2);
+  EXPECT_EQ(b.problems.rows()[0].rank, 2);
+  EXPECT_EQ(b.problems.rows()[0].detail,
+            "it has steps 20 to 25, the others steps 4 to 9, at other times: if it is of another run, give each run's files alone");
+}
+
 TEST(StepNumbers, BetweenHostsTheEndsOfUnevenStepsTell) {
   RankBuilder b = with_times({4, 4, 4}, {4, 5, 4}, false, 300'000);
   const Ranks ranks = b.resolve();
