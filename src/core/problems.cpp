@@ -61,6 +61,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::events_far_from_others, "events_far_from_others", notice, "A few GPU events of a rank lie more than a minute, and ten times the span of all others, before or behind these.", "Their times may be malformed: spans, periods and gaps follow them; the detail names the farthest, look at it in the file."},
     {Code::host_clocks_differ, "host_clocks_differ", notice, "Ranks of one host end common collectives at times that are usually far apart.", "They probably are not on one host: say where they ran with --host-map."},
     {Code::busbw_above_peak, "busbw_above_peak", notice, "Collectives are more than twice as fast as the link that they use.", "Check the hosts (--host-map) and the peak (--peak, card)."},
+    {Code::duration_missing, "duration_missing", notice, "GPU events have no duration, or one that is no number.", "They count as zero: sums and busy times lack them; look at the file."},
 }};
 
 }  // namespace

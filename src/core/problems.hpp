@@ -29,6 +29,7 @@ enum class Code : std::uint16_t {
   feature_off, rank_guessed, profiler_warning, two_profilers,
   pickle_refused, pickle_invalid,
   steps_without_gpu_events, one_event_dominates, events_far_from_others, host_clocks_differ, busbw_above_peak,
+  duration_missing,
   count_  // not a code
 };
 inline constexpr std::size_t code_count = static_cast<std::size_t>(Code::count_);

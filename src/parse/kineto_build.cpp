@@ -139,7 +139,7 @@ void KinetoBuilder::add_timed(const EventText& event) {
     ++counts_.out_of_range;
     return;
   }
-  if (duration.status == DecimalStatus::absent && event.duration.present() && is_on_gpu(event.category)) ++counts_.no_duration;
+  if (duration.status == DecimalStatus::absent && is_on_gpu(event.category)) ++counts_.no_duration;
   add_complete(event, start.value, duration.value);
 }
 
@@ -166,7 +166,10 @@ void KinetoBuilder::add_end(const EventText& event) {
   if (begin.arguments.empty()) begin.arguments = event.arguments;
   const Decimal start = parse_us_as_ns(begin.time.text);
   const Decimal end = parse_us_as_ns(event.time.text);
-  if (start.status == DecimalStatus::absent || end.status == DecimalStatus::absent) return;
+  if (start.status == DecimalStatus::absent || end.status == DecimalStatus::absent) {
+    if (is_on_gpu(begin.category)) ++counts_.no_time;
+    return;
+  }
   if (start.status != DecimalStatus::ok || end.status != DecimalStatus::ok || !fits(start.value, 0) || !fits(end.value, 0)) {
     ++counts_.out_of_range;
     return;
@@ -382,7 +385,7 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
     problems.add(std::move(problem));
   };
   report(Code::negative_duration, counts_.negative, "");
-  report(Code::negative_duration, counts_.no_duration, "GPU events whose duration is no number");
+  report(Code::duration_missing, counts_.no_duration, "");
   report(Code::event_damaged, header.swallowed_count, "events in the list of devices, whose end is lost");
   report(Code::time_out_of_range, counts_.out_of_range, "");
   report(Code::time_out_of_range, counts_.no_time, "GPU events whose time is no number");

@@ -94,7 +94,8 @@ class HostileTest(FieldTest):
 
     def test_numbers_that_are_none_are_named(self):
         for start, dur, code in (("null", 1, "time_out_of_range"), ("nan", 1, "time_out_of_range"), ("[1]", 1, "time_out_of_range"),
-                                 ("9" * 30, 1, "time_out_of_range"), (1, "1e308", "time_out_of_range"), (1, "inf", "negative_duration")):
+                                 ("9" * 30, 1, "time_out_of_range"), (1, "1e308", "time_out_of_range"),
+                                 (1, "inf", "duration_missing"), (1, "null", "duration_missing")):
             run = self.analyze(trace(kernel("a", 0, 1), kernel("b", start, dur), kernel("c", 5, 1)))
             self.assertEqual(run.warnings().get(code), 1, (start, dur))
             self.assertEqual(run.whole()["compute_sum_ns"], 2000)

@@ -124,6 +124,7 @@ TEST_P(KinetoReaderTest, TimesMayBeTextAndDurationsMissing) {
   EXPECT_EQ(r.trace.events.dur_ns[1], 0);
   EXPECT_EQ(r.trace.events.dur_ns[2], 0);
   EXPECT_EQ(r.count(Code::negative_duration), 1);
+  EXPECT_EQ(r.count(Code::duration_missing), 1);
 }
 
 TEST_P(KinetoReaderTest, TimesBeyond64BitsAreLeftOut) {
@@ -182,11 +183,19 @@ TEST_P(KinetoReaderTest, EventsOfTheGpuWithoutTimeOrDurationAreNamed) {
   std::string events = kernel_text("k", "1", "1");
   for (const char* const time : {"null", "nan", "[1]", "true"}) events += ",\n  " + kernel_text("lost", time, "1");
   events += R"(, {"ph": "X", "name": "n", "cat": "kernel", "pid": 0, "tid": 7, "dur": 3})";
-  const ReadResult r = read(trace_text(events + ",\n  " + kernel_text("point", "9", "inf")));
-  EXPECT_THAT(r.names(), ElementsAre("k", "point"));
-  EXPECT_EQ(r.count(Code::time_out_of_range), 5);
-  EXPECT_EQ(r.count(Code::negative_duration), 1);
-  EXPECT_EQ(r.trace.lost_events_count, 5);
+  for (const char* const duration : {"inf", "NaN", "null", "\"long\"", "[1]", "true"})
+    events += ",\n  " + kernel_text("point", "9", duration);
+  events += R"(, {"ph": "X", "name": "point", "cat": "gpu_memcpy", "pid": 0, "tid": 7, "ts": 9})";
+  events += R"(, {"ph": "B", "name": "lost", "cat": "kernel", "pid": 0, "tid": 7, "ts": 9},
+               {"ph": "E", "pid": 0, "tid": 7, "ts": null})";
+  // What runs on the CPU may be an instant.
+  events += R"(, {"ph": "X", "name": "nccl:x", "cat": "user_annotation", "pid": 1, "tid": 7, "ts": 9})";
+  const ReadResult r = read(trace_text(events));
+  EXPECT_EQ(r.names(), (std::vector<std::string>{"k", "point", "point", "point", "point", "point", "point", "point"}));
+  EXPECT_EQ(r.count(Code::time_out_of_range), 6);
+  EXPECT_EQ(r.count(Code::duration_missing), 7);
+  EXPECT_EQ(r.count(Code::negative_duration), 0);
+  EXPECT_EQ(r.trace.lost_events_count, 6);
 }
 
 TEST_P(KinetoReaderTest, HugeIntegersAreNoObstacle) {
