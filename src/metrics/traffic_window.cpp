@@ -122,7 +122,7 @@ struct TrafficWindow {
     out.extra_tables.push_back(make_table("by_group", "gaps between consecutive kernels of one group, over all ranks and steps", columns(group_keys()), groups));
     if (pairs.empty()) return out.not_applicable("communication of one dimension only");
     std::int64_t all_count = 0, all_positive_count = 0, all_positive_ns = 0;
-    std::string line;
+    std::vector<const Pair*> longest;  // first
     std::vector<std::string> lines;
     for (const Pair& pair : pairs) {
       all_count += pair.spread.count;
@@ -130,13 +130,15 @@ struct TrafficWindow {
       all_positive_ns += pair.spread.positive_ns;
       const std::string name = std::string(to_text(pair.of.from)) + "_to_" + std::string(to_text(pair.of.to));
       out.value(name + "_positive_mean_ns", pair.spread.positive_mean(), "mean of the positive windows");
-      const std::string text = std::string(to_text(pair.of.from)) + " to " + std::string(to_text(pair.of.to)) + " " +
-                               shown(pair.spread.positive_mean()) + " (" + std::to_string(pair.spread.positive_count) +
-                               " of " + std::to_string(pair.spread.count) + ")";
-      lines.push_back("  " + text + ", p50 " + microseconds(pair.spread.p50()) + ", p95 " +
+      lines.push_back("  " + shown(pair) + ", p50 " + microseconds(pair.spread.p50()) + ", p95 " +
                       microseconds(pair.spread.p95()));
-      if (lines.size() <= 4) line += (line.empty() ? "" : ", ") + text;
+      longest.push_back(&pair);
     }
+    const auto length = [](const Pair* pair) { return pair->spread.positive_count > 0 ? pair->spread.positive_mean() : -1; };
+    std::stable_sort(longest.begin(), longest.end(), [&](const Pair* a, const Pair* b) { return length(a) > length(b); });
+    std::string line;
+    for (std::size_t i = 0; i < std::min(most_told, longest.size()); ++i) line += (i == 0 ? "" : ", ") + shown(*longest[i]);
+    if (longest.size() > most_told) line += "; " + std::to_string(longest.size() - most_told) + " more are shorter";
     out.headlines.insert(out.headlines.begin(),
                          {{"positive_mean_ns", ratio(static_cast<double>(all_positive_ns), static_cast<double>(all_positive_count)), "",
                            "mean of the positive windows of all pairs"},
@@ -152,7 +154,14 @@ struct TrafficWindow {
     Spread spread;
   };
 
-  static std::string shown(double ns) { return std::isnan(ns) ? "none" : microseconds(ns); }
+  static constexpr std::size_t most_told = 4;
+
+  static std::string shown(const Pair& pair) {
+    const double mean_ns = pair.spread.positive_mean();
+    return std::string(to_text(pair.of.from)) + " to " + std::string(to_text(pair.of.to)) + " " +
+           (std::isnan(mean_ns) ? "none" : microseconds(mean_ns)) + " (" + std::to_string(pair.spread.positive_count) + " of " +
+           std::to_string(pair.spread.count) + ")";
+  }
 
   static std::vector<ColumnSpec<Pair>> pair_keys() {
     return {text_column<Pair>("from", "dimension of the earlier phase", [](const Pair& pair) { return std::string(to_text(pair.of.from)); }),

@@ -40,6 +40,26 @@ TEST(TrafficWindow, OverlappingPhasesAreKeptAsNegativeWindows) {
   EXPECT_EQ(headline(result, "windows_count"), 2);
 }
 
+TEST(TrafficWindow, ThePageHasTheLongestPairsAndSaysHowManyAreLeftOut) {
+  TraceBuilder builder = with_groups();
+  builder.group("pp", "mesh_pp", {0, 4}, -1, Dimension::pp);
+  std::int64_t t = 0;
+  // tp and dp overlap; what lies before and behind pp is longer each time.
+  for (const auto& [group, gap_ns] :
+       {std::pair{"dp", 0}, {"tp", -10}, {"dp", -10}, {"pp", 50}, {"tp", 200}, {"pp", 100}, {"dp", 400}}) {
+    t += gap_ns;
+    builder.collective(CollectiveOp::all_reduce, group, 64, t, 20);
+    t += 20;
+  }
+  SmallRun run;
+  run.add(builder.build());
+  const MetricResult result = run.result("traffic_window");
+  EXPECT_NE(page_of(result).find("phases: pp to dp 0.40 us (1 of 1), pp to tp 0.20 us (1 of 1), tp to pp 0.10 us (1 of 1), "
+                                 "dp to pp 0.05 us (1 of 1); 2 more are shorter"),
+            std::string::npos)
+      << page_of(result);
+}
+
 TEST(TrafficWindow, GapsWithinAGroup) {
   SmallRun run;
   run.add(with_groups()
