@@ -326,6 +326,7 @@ void apply_clock(MatchedCollectives& matched, const ClockModel& clock, const Ran
                  Problems& problems) {
   MatchCounts counts;
   const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
+  const std::int64_t error_ns = clock.message_error_ns();
   for (MatchedInstance& instance : matched.instances) {
     if (!instance.credible) continue;
     std::int64_t first_start = INT64_MAX, last_start = INT64_MIN, first_end = INT64_MAX, last_end = INT64_MIN;
@@ -348,8 +349,11 @@ void apply_clock(MatchedCollectives& matched, const ClockModel& clock, const Ran
     instance.first_arrival_ns = first_start;
     instance.last_arrival_ns = last_start;
     instance.last_end_ns = last_end;
-    // end_ns is now the receiver's: it stands behind the sender.
-    if (is_point_to_point(instance.op)) instance.transfer_ns = std::max<std::int64_t>(0, end_ns - last_start);
+    // A sender may be done once its data is in a buffer, which the shortest duration does not show: the end of the receive
+    // minus the later start does (end_ns is now the receiver's, which stands behind the sender). What it says beyond the
+    // shortest duration counts only where clocks are not able to say it falsely.
+    if (is_point_to_point(instance.op) && corrected && error_ns >= 0 && end_ns - last_start > instance.transfer_ns + error_ns)
+      instance.transfer_ns = end_ns - last_start;
     if (!is_symmetric(instance.op)) continue;
     instance.start_spread_ns = last_start - first_start;
     instance.end_spread_ns = last_end - first_end;

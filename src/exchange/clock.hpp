@@ -31,8 +31,8 @@ inline bool moves_times(const ClockModel& clock, std::int32_t host) {
   return own.offset_ns != 0 || own.drift_ppb != 0 || !clock.later.empty();
 }
 
-/// Fills arrivals, spreads and the transfer of pairs. Instances whose lag by clock and lag by duration differ by more
-/// than three residuals become problems.
+/// Fills arrivals and spreads, and the transfer of messages where clocks surely tell more than durations. Instances whose
+/// lag by clock and lag by duration differ by more than three residuals become problems.
 void apply_clock(MatchedCollectives& matched, const ClockModel& clock, const Ranks& ranks, const Groups& groups,
                  Problems& problems);
 

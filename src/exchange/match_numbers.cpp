@@ -167,7 +167,7 @@ void finish_drafts(Drafts& drafts, const Ranks& ranks, const Group& group, const
     instance.link_class = links.of(instance, group, members);
     if (is_symmetric(instance.op))
       fill_symmetric(instance, members);
-    else if (!is_point_to_point(instance.op))
+    else
       instance.transfer_ns = std::min_element(members.begin(), members.end(), [](const auto& a, const auto& b) {
                                return a.dur_ns < b.dur_ns;
                              })->dur_ns;

@@ -136,6 +136,13 @@ struct ClockModel {
   std::int32_t reference_rank = -1;
   /// What lags by duration, in which no clock is, may be wrong by.
   std::int64_t ends_residual_ns() const { return apart.empty() ? residual_ns : ends_apart_ns; }
+  /// What a message's transfer by clock may be wrong by; −1: clocks tell nothing about it. One answer for the whole run,
+  /// or links of it would be compared whose transfers are not of one kind.
+  std::int64_t message_error_ns() const {
+    const auto is_corrected = [](const HostClock& host) { return host.corrected; };
+    const bool known = residual_ns >= 0 && apart.empty() && std::all_of(hosts.begin(), hosts.end(), is_corrected);
+    return known ? 2 * residual_ns : -1;
+  }
   std::int64_t corrected(std::int32_t host, std::int64_t t_ns) const {
     const HostClock& clock = hosts[static_cast<std::size_t>(host)];
     const auto drift = static_cast<Wide>(clock.drift_ppb) * (t_ns - t_ref_ns) / 1'000'000'000;

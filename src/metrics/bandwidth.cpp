@@ -29,8 +29,9 @@ struct Bandwidth {
             .unit = "GB/s",
             .question = "How fast is the network really, without the waiting?",
             .definition = "Median over matched collectives of busbw = payload x bus factor / transfer time (nccl-tests; "
-                          "transfer = shortest duration over the members), by operation, dimension and link class; fit "
-                          "of transfer = alpha + bus bytes / beta; share of the link's one-way peak.",
+                          "transfer = shortest duration over the members; of messages see communication), by operation, "
+                          "dimension and link class; fit of transfer = alpha + bus bytes / beta; share of the link's "
+                          "one-way peak.",
             .needs = "traces of at least two ranks that share collectives with message sizes",
             .section = PageSection::further,
             .aliases = {"bandwidth_utilization"},

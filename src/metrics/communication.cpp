@@ -25,7 +25,9 @@ struct Communication {
             .question = "What does communication cost, by operation and message size, and how fast is it?",
             .definition = "Union of the communication kernels / step period, over ranks and steps; per operation: calls, "
                           "time, payload, wire bytes, and bandwidth by nccl-tests (busbw = payload x bus factor / time) "
-                          "from the own duration and from the transfer time, the shortest duration over the members.",
+                          "from the own duration and from the transfer time: the shortest duration over the members, or "
+                          "of a message the end of the recv - the later start, where this is longer by more than twice "
+                          "what the clocks leave (see clock).",
             .needs = "communication kernels; message sizes for bytes; several ranks' traces for transfer times",
             .section = PageSection::further,
             .aliases = {},

@@ -41,7 +41,7 @@ std::vector<ColumnSpec<Row>> with_work(std::vector<ColumnSpec<Row>> all) {
   bytes("payload_bytes", &Work::payload_bytes, "sum of payloads S (nccl-tests)");
   bytes("wire_bytes", &Work::wire_bytes, "sum of bytes on the wire; a message counts on both ends");
   count("matched_count", &Work::matched_count, "", "kernels of known size with a transfer time");
-  count("transfer_ns", &Work::transfer_ns, "ns", "sum of their transfer times: shortest duration over the members");
+  count("transfer_ns", &Work::transfer_ns, "ns", "sum of their transfer times: transfer_ns of /collectives/instances");
   speed("algbw_bytes_per_s", &Work::timed_payload_bytes, &Work::timed_ns, "payload / own duration, waiting included");
   speed("busbw_bytes_per_s", &Work::timed_bus_bytes, &Work::timed_ns, "bus bytes / own duration, waiting included");
   speed("transfer_algbw_bytes_per_s", &Work::matched_payload_bytes, &Work::transfer_ns, "payload / transfer time");

@@ -55,7 +55,7 @@ std::vector<ColumnSpec<Transfer>> Transfer::columns(const Resolver& resolver) {
   all.push_back(column("link_class", &Transfer::link_class, "", "intra: members on one host; inter: on several"));
   all.push_back(column("group_size", &Transfer::group_size, "", "ranks in the group", -1));
   all.push_back(column("payload_bytes", &Transfer::payload_bytes, "bytes", "payload S of one collective", -1));
-  all.push_back(column("transfer_ns", &Transfer::transfer_ns, "ns", "sum of shortest durations"));
+  all.push_back(column("transfer_ns", &Transfer::transfer_ns, "ns", "sum of transfer_ns of /collectives/instances"));
   all.push_back(column("count", &Transfer::count, "", "collectives"));
   return all;
 }

@@ -150,14 +150,14 @@ struct Explanation {
   std::vector<Origin> origins;
   std::vector<SlowGroup> slow_groups;
 };
-/// residual_ns: of the clocks, which the transfer of a message rests on.
+/// message_error_ns: ClockModel::message_error_ns().
 Explanation explain(std::span<const CauseSums> causes, std::span<const Elsewhere> elsewhere,
                     std::span<const Transfer> transfers, const Groups& groups, const Stages& stages,
-                    std::int64_t residual_ns);
+                    std::int64_t message_error_ns);
 /// Rows with their delay split over their causes for good: by what a rank had more of than its peers in the whole step
 /// where single collectives do not tell. The parts are at most the delay.
 std::vector<CauseSums> settle_causes(std::span<const CauseSums> causes, const Groups& groups, const Stages& stages);
-std::vector<SlowGroup> find_slow_groups(std::span<const Transfer> transfers, std::int64_t residual_ns);
+std::vector<SlowGroup> find_slow_groups(std::span<const Transfer> transfers, std::int64_t message_error_ns);
 
 /// The delay a rank causes itself among ranks that do the same work: neither by waiting elsewhere nor by its place in the
 /// pipeline. A delay shows again in every group that waits next, so of a step's groups only the largest counts.

@@ -49,7 +49,7 @@ std::map<Link, std::map<StepId, StepTransfer>> by_link(std::span<const Transfer>
 
 }  // namespace
 
-std::vector<SlowGroup> find_slow_groups(std::span<const Transfer> transfers, std::int64_t residual_ns) {
+std::vector<SlowGroup> find_slow_groups(std::span<const Transfer> transfers, std::int64_t message_error_ns) {
   std::vector<SlowGroup> slow;
   for (const auto& [link, steps] : by_link(transfers)) {
     std::vector<std::pair<StepId, std::int64_t>> more;
@@ -69,9 +69,9 @@ std::vector<SlowGroup> find_slow_groups(std::span<const Transfer> transfers, std
     }
     found.times = ratio(sum.actual_ns, sum.usual_ns);
     found.more_ns = sum.actual_ns - sum.usual_ns;
-    // When a message starts to move is read off two clocks.
-    const double error_ns = found.rank_a >= 0 ? 2.0 * static_cast<double>(std::max<std::int64_t>(residual_ns, 0) * sum.count) : 0;
-    if (found.more_ns > error_ns && sum.actual_ns >= slow_link_ratio * sum.usual_ns) slow.push_back(found);
+    // When a message starts to move may be read off two clocks.
+    const std::int64_t error_ns = found.rank_a >= 0 ? std::max<std::int64_t>(message_error_ns, 0) * sum.count : 0;
+    if (found.more_ns > static_cast<double>(error_ns) && sum.actual_ns >= slow_link_ratio * sum.usual_ns) slow.push_back(found);
   }
   return slow;
 }

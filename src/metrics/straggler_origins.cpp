@@ -271,9 +271,9 @@ class Tracing {
 
 Explanation explain(std::span<const CauseSums> causes, std::span<const Elsewhere> elsewhere,
                     std::span<const Transfer> transfers, const Groups& groups, const Stages& stages,
-                    std::int64_t residual_ns) {
+                    std::int64_t message_error_ns) {
   Explanation out;
-  out.slow_groups = find_slow_groups(transfers, residual_ns);
+  out.slow_groups = find_slow_groups(transfers, message_error_ns);
   const Nodes nodes = nodes_of(causes, elsewhere, groups, stages);
   Tracing tracing(nodes, out.slow_groups);
   for (std::size_t number = 0; number < tracing.size(); ++number) tracing.trace(number, out.origins);

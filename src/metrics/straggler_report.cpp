@@ -164,7 +164,7 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
   std::vector<RankBlame> ranks = blame_by_rank(tables, context.ranks);
   const Stages stages(context.ranks, context.groups, context.workload);
   const Explanation explanation = explain(tables.of<CauseSums>(), tables.of<Elsewhere>(), tables.of<Transfer>(),
-                                          context.groups, stages, context.clock.residual_ns);
+                                          context.groups, stages, context.clock.message_error_ns());
   out.extra_tables.push_back(causes_table(explanation, context.groups));
   out.show(slow_links_table(explanation, context.groups));
   std::vector<std::string> statistics;

@@ -79,7 +79,10 @@ void add_time_columns(std::vector<ColumnSpec<D>>& all) {
   time("first_arrival_ns", "earliest start of a member, corrected clock", absent_ns, &I::first_arrival_ns);
   time("last_arrival_ns", "latest start of a member, corrected clock", absent_ns, &I::last_arrival_ns);
   time("last_end_ns", "latest end of a member, corrected clock", absent_ns, &I::last_end_ns);
-  time("transfer_ns", "shortest duration of a member: the part that is not waiting", -1, &I::transfer_ns);
+  time("transfer_ns",
+       "shortest duration of a member: the part that is not waiting; of a message the end of the recv - the later start, if "
+       "this is longer by more than twice what the clocks leave",
+       -1, &I::transfer_ns);
   time("lag_ns", "longest wait of a member", -1, &I::lag_ns);
   time("start_spread_ns", "latest minus earliest start, corrected clock", -1, &I::start_spread_ns);
   time("start_spread_file_ns", "the same on the clocks of the files", -1, &I::start_spread_file_ns);

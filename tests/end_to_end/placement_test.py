@@ -31,6 +31,10 @@ def lines(output):
     return " ".join(output.summary.split())
 
 
+def transfers(output):
+    return [row["transfer_ns"] for row in output.table("/collectives/instances")]
+
+
 class PlacementTest(unittest.TestCase):
 
     def planted(self, *options):
@@ -67,10 +71,12 @@ class PlacementTest(unittest.TestCase):
         self.assertIn("one host, nothing corrected; " + told[0], lines(output))
         self.assertAlmostEqual(output.attributes("/metrics/clock")["residual_ns"] / 1000, apart_us, delta=2)
         self.assertIn("rank 5 is the straggler", lines(output))  # by duration: no clock is in it
+        self.assertEqual(transfers(output), transfers(right))  # nor in those of messages
         self.assertNotIn("host_clocks_differ", right.warnings())
 
     def test_what_clocks_are_wrong_by_a_step_is_not_told(self):
         folder = self.planted()
+        right = folder.analyze()
         rewrite(folder, lambda rank: 209_000 if rank == 2 else 0)
         output = folder.analyze()
         self.assertRegex(said(output, "host_clocks_differ")[0], r"ranks 0 and 2 on the host of ranks 0-3 disagree by 2090\d\d us")
@@ -82,6 +88,7 @@ class PlacementTest(unittest.TestCase):
         for label in ("what if", "critical path"):
             self.assertRegex(lines(output), label + " unknown: " + why)
         self.assertNotIn("GPU work of a step", output.summary)
+        self.assertEqual(transfers(output), transfers(right))
         self.assertIn("rank 5 is the straggler", lines(output))
 
 

@@ -265,6 +265,56 @@ TEST_F(Clock, CorrectedTimesGoIntoTheInstances) {
   EXPECT_EQ(problems.count(Code::clock_and_duration_disagree), 0);
 }
 
+/// Transfer of a message whose sender is done after 50 us, its data in a buffer, and whose receiver has it after 700.
+std::int64_t transfer_of_buffered(PlantedWorld& world, const Comm& comm) {
+  const GroupId pp = world.add_group("pp", {0, 1});
+  world.add(pp, 0, base_ns + 200 * us, base_ns + 250 * us, CollectiveOp::send, 8).peer = 1;
+  world.add(pp, 1, base_ns, base_ns + 900 * us, CollectiveOp::recv, 8).peer = 0;
+  Problems problems;
+  MatchedCollectives matched = world.assemble_alone();
+  apply_clock(matched, fit_clocks(matched, world.ranks, comm, problems), world.ranks, world.groups, problems);
+  for (const MatchedInstance& i : matched.instances)
+    if (i.op == CollectiveOp::send_recv) return i.transfer_ns;
+  return -2;
+}
+
+TEST_F(Clock, AMessageTakesLongerThanItsShortestMemberOnlyWhereClocksAreSureOfIt) {
+  PlantedWorld good({0, 1});
+  good.host_offset_ns = {0, 7 * s};
+  plant(good, good.add_group("dp", ranks_up_to(2)), 20, 100 * ms, 5 * us);
+  EXPECT_NEAR(static_cast<double>(transfer_of_buffered(good, comm)), 700 * us, 10 * us);
+
+  PlantedWorld vague({0, 1});
+  plant(vague, vague.add_group("dp", ranks_up_to(2)), 20, 100 * ms, 900 * us);
+  EXPECT_EQ(transfer_of_buffered(vague, comm), 50 * us);
+
+  PlantedWorld unchecked({0, 1});  // no collective tells the clocks
+  unchecked.host_offset_ns = {0, 3600 * s};
+  EXPECT_EQ(transfer_of_buffered(unchecked, comm), 50 * us);
+  PlantedWorld one_host({0, 0});
+  EXPECT_EQ(transfer_of_buffered(one_host, comm), 50 * us);
+}
+
+TEST_F(Clock, WrongClocksDoNotReachTheTransferOfAMessage) {
+  for (const std::int64_t by_ns : {-3600 * s, -400 * us, 400 * us, 3600 * s}) {
+    PlantedWorld world({0, 0});
+    plant(world, world.add_group("dp", ranks_up_to(2)), 20, 100 * ms, 5 * us);
+    move_clock(world, 1, by_ns);
+    world.host_offset_ns = {by_ns};  // of the message's receiver too, which comes last
+    const GroupId pp = world.add_group("pp", {0, 1});
+    world.add(pp, 0, base_ns - by_ns, base_ns - by_ns + 300 * us, CollectiveOp::send, 8).peer = 1;
+    world.add(pp, 1, base_ns + 200 * us, base_ns + 300 * us, CollectiveOp::recv, 8).peer = 0;
+    MatchedCollectives matched = world.assemble_alone();
+    const ClockModel clock = fit_clocks(matched, world.ranks, comm, problems);
+    EXPECT_FALSE(clock.apart.empty());
+    apply_clock(matched, clock, world.ranks, world.groups, problems);
+    for (const MatchedInstance& i : matched.instances)
+      if (i.op == CollectiveOp::send_recv) {
+        EXPECT_EQ(i.transfer_ns, 100 * us) << by_ns;
+      }
+  }
+}
+
 TEST_F(Clock, LagByClockAndByDurationMayDisagree) {
   PlantedWorld world({0, 0});
   const GroupId dp = world.add_group("dp", ranks_up_to(2));

@@ -217,14 +217,14 @@ TEST(StragglerCauses, MessagesOfASlowPairAreFoundAndOthersNot) {
       row.transfer_ns = pair == 2 && step >= 4 ? 30'000 : 10'000;
       transfers.push_back(row);
     }
-  const std::vector<SlowGroup> slow = find_slow_groups(transfers, 100);
+  const std::vector<SlowGroup> slow = find_slow_groups(transfers, 200);
   ASSERT_EQ(slow.size(), 1U);
   EXPECT_EQ(slow[0].rank_a, 2);
   EXPECT_EQ(slow[0].rank_b, 6);
   EXPECT_DOUBLE_EQ(slow[0].times, 3);
   EXPECT_EQ(slow[0].since->step, 4);
   EXPECT_EQ(slow[0].steps_count, 2);
-  EXPECT_TRUE(find_slow_groups(transfers, 1000).empty()) << "below twice what the clocks are known to";
+  EXPECT_TRUE(find_slow_groups(transfers, 2000).empty()) << "no more than the clocks may say falsely";
 }
 
 // Rank 0 is last in "dp" at 900; before, it waits in "tp" from 200 to 600 for rank 3 and transfers to 700.
