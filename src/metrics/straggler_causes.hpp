@@ -140,10 +140,12 @@ struct SlowGroup {
   std::int32_t replica = -1;
   GroupId group;
   std::int32_t rank_a = -1, rank_b = -1;  // of messages
-  double times = 1;             // transfer / that of like groups, from `since` on
-  double more_ns = 0;           // transfer − that of like groups, from `since` on
-  std::int64_t steps_count = 0; // from `since` on
-  std::optional<StepId> since;  // nothing: from the first step seen
+  Persistence persistence;      // affected: at least 0.25 x what its like take of a step more
+  std::optional<StepId> onset;
+  // Over the steps from `onset` on, without it over the affected ones:
+  double times = 1;             // transfer / that of like groups
+  double more_ns = 0;           // transfer − that of like groups
+  std::int64_t steps_count = 0;
 };
 /// Rows sorted and folded. Origins sorted by (replica, rank, group, origin); they sum to the delay exactly.
 struct Explanation {

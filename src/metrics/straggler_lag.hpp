@@ -141,8 +141,6 @@ struct Tally {
 using Tables =
     RowTables<Row, ByGroup, ByDimension, Blame, Lag, LagSpread, Tally, FirstMeeting, CauseSums, Elsewhere, Transfer, Compute>;
 
-/// "since step 9 (iteration_10)" or "from the first step seen".
-std::string since_text(const std::optional<StepId>& onset);
 /// Line and table where no rank has a peer to be compared with.
 void add_history(const Tables& tables, Report& out);
 /// What a reader without /process_groups needs of the group of a row.

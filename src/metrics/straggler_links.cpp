@@ -1,6 +1,6 @@
 // Slow links: groups, and pairs of ranks, whose transfers take longer than those of their like in the same steps.
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 
 #include "core/statistics.hpp"
 #include "metrics/straggler_causes.hpp"
@@ -13,10 +13,11 @@ constexpr double slow_link_ratio = 1.25;
 using Link = std::tuple<std::int32_t, GroupId, std::int32_t, std::int32_t>;  // replica, group, ranks of messages
 Link link_of(const Transfer& row) { return {row.replica, row.group, row.rank_a, row.rank_b}; }
 
-/// Transfers of one link in one step, and what they would be at the speed of its like.
+/// Transfers of one link in one step, or in several, and what they would be at the speed of its like.
 struct StepTransfer {
   double actual_ns = 0, usual_ns = 0;
-  std::int64_t count = 0;
+  std::int64_t count = 0, steps_count = 0;
+  double more_ns() const { return actual_ns - usual_ns; }
 };
 
 double mean_ns(const Transfer& row) {
@@ -55,23 +56,35 @@ std::vector<SlowGroup> find_slow_groups(std::span<const Transfer> transfers, std
     std::vector<std::pair<StepId, std::int64_t>> more;
     double usual_ns = 0;
     for (const auto& [step, sum] : steps) {
-      more.emplace_back(step, static_cast<std::int64_t>(sum.actual_ns - sum.usual_ns));
+      more.emplace_back(step, static_cast<std::int64_t>(std::floor(sum.more_ns())));
       usual_ns += sum.usual_ns;
     }
     SlowGroup found;
     std::tie(found.replica, found.group, found.rank_a, found.rank_b) = link;
-    found.since = onset_of(more, (slow_link_ratio - 1) * usual_ns / static_cast<double>(steps.size()));
-    StepTransfer sum;
-    for (const auto& [step, its] : steps) {
-      if (found.since && step < *found.since) continue;
-      sum.actual_ns += its.actual_ns, sum.usual_ns += its.usual_ns, sum.count += its.count;
-      ++found.steps_count;
-    }
-    found.times = ratio(sum.actual_ns, sum.usual_ns);
-    found.more_ns = sum.actual_ns - sum.usual_ns;
+    const double relevant_ns = (slow_link_ratio - 1) * usual_ns / static_cast<double>(steps.size());
+    found.onset = onset_of(more, relevant_ns);
+    found.persistence = persistence_of(more, relevant_ns);
+    const auto summed = [&](auto counts) {
+      StepTransfer sum;
+      for (const auto& [step, its] : steps)
+        if (counts(step, its)) {
+          sum.actual_ns += its.actual_ns, sum.usual_ns += its.usual_ns, sum.count += its.count;
+          ++sum.steps_count;
+        }
+      return sum;
+    };
+    const StepTransfer judged = summed([&](StepId step, const StepTransfer&) { return !found.onset || !(step < *found.onset); });
     // When a message starts to move may be read off two clocks.
-    const std::int64_t error_ns = found.rank_a >= 0 ? std::max<std::int64_t>(message_error_ns, 0) * sum.count : 0;
-    if (found.more_ns > static_cast<double>(error_ns) && sum.actual_ns >= slow_link_ratio * sum.usual_ns) slow.push_back(found);
+    const std::int64_t error_ns = found.rank_a >= 0 ? std::max<std::int64_t>(message_error_ns, 0) * judged.count : 0;
+    if (judged.more_ns() <= static_cast<double>(error_ns) || judged.actual_ns < slow_link_ratio * judged.usual_ns) continue;
+    // Told is what it takes more in the steps that the text names.
+    const StepTransfer told = found.onset ? judged : summed([&](StepId, const StepTransfer& its) {
+      return found.persistence.affected_count == 0 || std::floor(its.more_ns()) >= relevant_ns;
+    });
+    found.times = ratio(told.actual_ns, told.usual_ns);
+    found.more_ns = told.more_ns();
+    found.steps_count = told.steps_count;
+    slow.push_back(found);
   }
   return slow;
 }

@@ -226,7 +226,7 @@ void add_straggler_lines(const Named& told, const RankBlame& all, const RankBlam
                (evidence.stages.of(rank.rank) >= 0 ? "; less where other stages hide it, see what if" : ""));
 }
 
-// "rank 42 too: 3.98 ms in a step, from the first step seen: late launch …; host node10".
+// "rank 42 too: 3.98 ms in a step, in all 6 steps: late launch …; host node10".
 std::string further_straggler(const Named& told, const StragglerCall& call) {
   return rank_name(told.replica, told.rank) + " too: " + milliseconds(told.delay_ns) + in_steps_text(call) + ": " +
          told.why + at_host(told);
@@ -286,10 +286,6 @@ ResultTable own_table(const std::vector<OwnRow>& rows) {
 }
 
 }  // namespace
-
-std::string since_text(const std::optional<StepId>& onset) {
-  return onset ? "since " + step_name(*onset) : "from the first step seen";
-}
 
 /// Why a delay of 1 % and more makes no straggler: ", <= error", ", last in 2 collectives only".
 std::string why_not(const RankBlame& rank, const StragglerCall& call, std::int64_t residual_ns) {

@@ -92,7 +92,7 @@ std::string slow_link_text(const SlowGroup& slow, const Groups& groups) {
   return "slow link: " + group_name(groups, slow.group) + (slow.rank_a >= 0 ? " messages" : "") +
          (members.empty() ? "" : " of ranks " + rank_list(members)) + " transfers " + hundredths(slow.times) +
          " x as long as like " + (slow.rank_a >= 0 ? "pairs" : "groups") + ", " + milliseconds(slow.more_ns / steps) +
-         " more in a step, " + since_text(slow.since);
+         " more in a step, " + persistence_text(slow.persistence, slow.onset);
 }
 
 ResultTable slow_links_table(const Explanation& explanation, const Groups& groups) {
@@ -103,9 +103,12 @@ ResultTable slow_links_table(const Explanation& explanation, const Groups& group
   add_group_texts(groups, all);
   all.push_back(column("rank_a", &SlowGroup::rank_a, "", "of messages: lower rank of the pair; -1 = a collective", -1));
   all.push_back(column("rank_b", &SlowGroup::rank_b, "", "of messages: higher rank of the pair; -1 = a collective", -1));
-  all.push_back(integer_column<SlowGroup>("since_step", "", "first step of the slowness; -1 = from the first step seen", -1,
-                                          [](const SlowGroup& row) { return row.since ? row.since->step : -1; }));
-  all.push_back(column("steps_count", &SlowGroup::steps_count, "", "steps from then on"));
+  all.push_back(integer_column<SlowGroup>("since_step", "", "first step of the slowness; -1 = from the first step seen, or not lasting", -1,
+                                          [](const SlowGroup& row) {
+                                            const std::optional<StepId> since = since_of(row.persistence, row.onset);
+                                            return since ? since->step : -1;
+                                          }));
+  all.push_back(column("steps_count", &SlowGroup::steps_count, "", "steps from then on; without onset the affected ones"));
   all.push_back(integer_column<SlowGroup>("more_ns", "ns", "transfer beyond that of its like in these steps", {},
                                           [](const SlowGroup& row) { return static_cast<std::int64_t>(row.more_ns); }));
   all.push_back(column("transfer_ratio", &SlowGroup::times, "", "transfer / that of its like in these steps"));

@@ -204,7 +204,8 @@ TEST(StragglerCauses, ARankWithoutPeersIsHeldAgainstItsOwnHistory) {
   EXPECT_TRUE(slower_than_before(computes).empty()) << "three steps are no history";
 }
 
-TEST(StragglerCauses, MessagesOfASlowPairAreFoundAndOthersNot) {
+/// Messages of four pairs in six steps; those of ranks 2 and 6 take three times as long in the steps given.
+std::vector<Transfer> slow_in_steps(std::int64_t first, std::int64_t last) {
   std::vector<Transfer> transfers;
   for (std::int32_t pair = 0; pair < 4; ++pair)
     for (std::int64_t step = 0; step < 6; ++step) {
@@ -214,15 +215,37 @@ TEST(StragglerCauses, MessagesOfASlowPairAreFoundAndOthersNot) {
       row.rank_a = pair, row.rank_b = pair + 4;
       row.payload_bytes = 64;
       row.count = 10;
-      row.transfer_ns = pair == 2 && step >= 4 ? 30'000 : 10'000;
+      row.transfer_ns = pair == 2 && first <= step && step <= last ? 30'000 : 10'000;
       transfers.push_back(row);
     }
+  return transfers;
+}
+
+TEST(StragglerCauses, SlownessOfALinkIsSaidOfTheStepsThatShowIt) {
+  const char* const since[] = {"in all 6 steps", "since step 1 (5 of 6 steps)", "since step 2 (4 of 6 steps)",
+                               "since step 3 (3 of 6 steps)", "since step 4 (2 of 6 steps)"};
+  for (std::int64_t first = 0; first < 5; ++first) {
+    const std::vector<SlowGroup> slow = find_slow_groups(slow_in_steps(first, 5), 0);
+    ASSERT_EQ(slow.size(), 1U) << first;
+    EXPECT_EQ(persistence_text(slow[0].persistence, slow[0].onset), since[first]);
+    EXPECT_DOUBLE_EQ(slow[0].times, 3) << first;
+    EXPECT_EQ(slow[0].steps_count, 6 - first);
+    EXPECT_DOUBLE_EQ(slow[0].more_ns, 20'000.0 * static_cast<double>(6 - first));
+  }
+  const std::vector<SlowGroup> over = find_slow_groups(slow_in_steps(1, 3), 0);
+  ASSERT_EQ(over.size(), 1U);
+  EXPECT_EQ(persistence_text(over[0].persistence, over[0].onset), "in steps 1-3 only (3 of 6)");
+  EXPECT_DOUBLE_EQ(over[0].times, 3);
+}
+
+TEST(StragglerCauses, MessagesOfASlowPairAreFoundAndOthersNot) {
+  const std::vector<Transfer> transfers = slow_in_steps(4, 5);
   const std::vector<SlowGroup> slow = find_slow_groups(transfers, 200);
   ASSERT_EQ(slow.size(), 1U);
   EXPECT_EQ(slow[0].rank_a, 2);
   EXPECT_EQ(slow[0].rank_b, 6);
   EXPECT_DOUBLE_EQ(slow[0].times, 3);
-  EXPECT_EQ(slow[0].since->step, 4);
+  EXPECT_EQ(slow[0].onset->step, 4);
   EXPECT_EQ(slow[0].steps_count, 2);
   EXPECT_TRUE(find_slow_groups(transfers, 2000).empty()) << "no more than the clocks may say falsely";
 }
