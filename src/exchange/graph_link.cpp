@@ -94,26 +94,24 @@ void add_preds(const Device& device, const Ended& ended, std::vector<std::uint32
                std::vector<std::uint32_t>& preds) {
   const std::size_t streams_count = device.streams.size();
   const EndedRows rows(device);
-  std::vector<std::size_t> waited(streams_count, SIZE_MAX);  // by stream: row of what is waited for; SIZE_MAX: nothing
+  std::vector<std::size_t> count(streams_count);  // by stream: the last of so many is waited for; 0: nothing
   // Of what an operation waits for, what another of them has waited for. That must not have begun before its own stream was
   // free: a replay may let such a one end earlier than what it waits for.
-  const auto is_waited_for_by = [&](std::size_t other, std::size_t s, std::uint32_t count) {
-    if (other == s || waited[other] == SIZE_MAX) return false;
-    return ended[waited[other] + s] >= count && rows.of(other, ended[waited[other] + other]) == waited[other];
+  const auto has_waited = [&](std::size_t other, std::size_t s) {
+    if (other == s || count[other] == 0) return false;
+    const std::size_t place = count[other] - 1, row = rows.of(other, place);
+    return ended[row + s] >= count[s] && ended[row + other] == place;
   };
   for_each_op(device, [&](std::size_t, std::size_t own, std::size_t place) {
     const std::size_t row = rows.of(own, place);
     for (std::size_t s = 0; s < streams_count; ++s) {
-      const std::uint32_t before = place > 0 && s != own ? ended[row - streams_count + s] : 0;
-      const std::size_t count = s == own ? place : ended[row + s];
-      waited[s] = count > before ? rows.of(s, count - 1) : SIZE_MAX;
+      const std::uint32_t before = place > 0 ? ended[row - streams_count + s] : 0;
+      count[s] = s == own ? place : ended[row + s] > before ? ended[row + s] : 0;
     }
     for (std::size_t s = 0; s < streams_count; ++s) {
-      if (waited[s] == SIZE_MAX) continue;
-      const auto count = static_cast<std::uint32_t>(s == own ? place : ended[row + s]);
-      bool known = false;
-      for (std::size_t other = 0; other < streams_count; ++other) known = known || is_waited_for_by(other, s, count);
-      if (!known) preds.push_back(device.streams[s][count - 1]);
+      bool known = count[s] == 0;
+      for (std::size_t other = 0; other < streams_count && !known; ++other) known = has_waited(other, s);
+      if (!known) preds.push_back(device.streams[s][count[s] - 1]);
     }
     first_pred.push_back(static_cast<std::uint32_t>(preds.size()));
   });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/fetch.hpp"
+
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define CCL_CASES_X86
 #endif

@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/fetch.hpp"
 #include "exchange/measured_graph.hpp"
 
 namespace ccl {
@@ -29,7 +28,7 @@ struct ShortTimes {
   std::int64_t measured_run_ns = 0, ideal_run_ns = 0, hidden_run_ns = 0;  // hidden: transfers take no time
 };
 
-/// By operation, 20 bytes each: every pass over a step reads them all. Of an operation with one of more than 2 s they lie apart.
+/// By operation, 20 bytes each: every pass over a step reads them all. Those of an operation with a time above 2 s lie apart.
 class ShortTimesList {
  public:
   explicit ShortTimesList(std::size_t count = 0) : near_(count) {}
@@ -40,7 +39,6 @@ class ShortTimesList {
     return {near.measured_gap_ns, near.ideal_gap_ns, near.measured_run_ns, near.ideal_run_ns, near.hidden_run_ns};
   }
   void add(std::size_t i, const ShortTimes& more);
-  void fetch(std::size_t i) const { ccl::fetch_of(i, near_); }
 
  private:
   static constexpr std::int32_t is_far = std::numeric_limits<std::int32_t>::min();

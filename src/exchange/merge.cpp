@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
 
 namespace ccl {
 namespace {
@@ -34,11 +33,16 @@ bool takes(int worker, int root, int distance, int workers) {
 constexpr std::int64_t batch_bytes = 32 << 20;
 constexpr std::int64_t most_counts_bytes = 128;  // beside the rows of one metric: 8 a list
 
-/// Metrics whose rows travel together: those from batches[i] to batches[i + 1]. The same on all workers. Collective.
-std::vector<std::size_t> batches_of(const std::vector<std::unique_ptr<Metric>>& metrics, const Comm& comm) {
+/// Of this worker's rows.
+std::vector<std::int64_t> bytes_by_metric(const std::vector<std::unique_ptr<Metric>>& metrics) {
   std::vector<std::int64_t> bytes;
   for (const auto& metric : metrics) bytes.push_back(metric->rows_bytes());
-  bytes = comm.sum(std::move(bytes));
+  return bytes;
+}
+
+/// Metrics whose rows travel together: those from batches[i] to batches[i + 1]. The same on all workers. Collective.
+std::vector<std::size_t> batches_of(const std::vector<std::unique_ptr<Metric>>& metrics, const Comm& comm) {
+  const std::vector<std::int64_t> bytes = comm.sum(bytes_by_metric(metrics));
   std::vector<std::size_t> batches{0};
   std::int64_t together = 0;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
@@ -55,8 +59,7 @@ std::vector<std::size_t> batches_of(const std::vector<std::unique_ptr<Metric>>& 
 }  // namespace
 
 std::vector<int> share_reports(const std::vector<std::unique_ptr<Metric>>& metrics, const Comm& comm) {
-  std::vector<std::int64_t> bytes;
-  for (const auto& metric : metrics) bytes.push_back(metric->rows_bytes());
+  std::vector<std::int64_t> bytes = bytes_by_metric(metrics);
   bytes.push_back(comm.is_first() ? 0 : std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}));
   bytes = comm.sum(std::move(bytes));
   // As of one file that several read: to move its rows takes longer than to report on them.
@@ -88,19 +91,17 @@ std::int64_t merge(std::vector<std::unique_ptr<Metric>>& metrics, const std::vec
       return std::move(comm.exchange(std::move(parcels))[static_cast<std::size_t>((me + distance) % workers)]);
     };
     for (std::size_t b = 0; b + 1 < batches.size(); ++b) {
-      const std::span batch(metrics.begin() + static_cast<std::ptrdiff_t>(batches[b]), batches[b + 1] - batches[b]);
-      const int* owner = owners.data() + batches[b];
       ByteWriter out;
       std::int64_t bytes = 0;
-      for (std::size_t i = 0; i < batch.size(); ++i)
-        if (hands_over(me, owner[i], distance, workers)) bytes += batch[i]->rows_bytes() + most_counts_bytes;
+      for (std::size_t i = batches[b]; i < batches[b + 1]; ++i)
+        if (hands_over(me, owners[i], distance, workers)) bytes += metrics[i]->rows_bytes() + most_counts_bytes;
       out.reserve(static_cast<std::size_t>(bytes));
-      for (std::size_t i = 0; i < batch.size(); ++i)
-        if (hands_over(me, owner[i], distance, workers)) batch[i]->pack(out);
+      for (std::size_t i = batches[b]; i < batches[b + 1]; ++i)
+        if (hands_over(me, owners[i], distance, workers)) metrics[i]->pack(out);
       const Bytes came = pass_on(out);
       ByteReader in(came);
-      for (std::size_t i = 0; i < batch.size(); ++i)
-        if (takes(me, owner[i], distance, workers)) batch[i]->absorb(in);
+      for (std::size_t i = batches[b]; i < batches[b + 1]; ++i)
+        if (takes(me, owners[i], distance, workers)) metrics[i]->absorb(in);
     }
     ByteWriter out;
     if (hands_over(me, 0, distance, workers)) {

@@ -113,11 +113,12 @@ void add_metric(JsonText& json, const MetricResult& metric, std::int64_t ranks_e
 }
 
 /// The culprits of a code, as far as /warnings/rows keeps them.
-void add_culprits(JsonText& json, const Problems& problems, Code code) {
-  std::vector<Problem> rows = problems.rows();
-  std::erase_if(rows, [code](const Problem& row) { return row.code != code; });
-  json.key("rows_count").integer(static_cast<std::int64_t>(rows.size())).key("rows").open('[');
-  for (const Problem& row : std::span(rows).first(std::min<std::size_t>(rows.size(), most_shown_rows))) {
+void add_culprits(JsonText& json, const std::vector<Problem>& rows, Code code) {
+  const auto is_of_code = [code](const Problem& row) { return row.code == code; };
+  json.key("rows_count").integer(std::ranges::count_if(rows, is_of_code)).key("rows").open('[');
+  std::int64_t shown = 0;
+  for (const Problem& row : rows) {
+    if (!is_of_code(row) || shown++ >= most_shown_rows) continue;
     json.open('{').key("file").text(row.file);
     add_number(json, "offset_bytes", row.offset);
     add_number(json, "iteration", row.iteration);
@@ -128,6 +129,7 @@ void add_culprits(JsonText& json, const Problems& problems, Code code) {
 }
 
 void add_warnings(JsonText& json, const Problems& problems) {
+  const std::vector<Problem> rows = problems.rows();
   json.key("warnings").open('[');
   for (std::size_t i = 0; i < code_count; ++i) {
     const auto code = static_cast<Code>(i);
@@ -135,7 +137,7 @@ void add_warnings(JsonText& json, const Problems& problems) {
     json.open('{').key("code").text(info(code).name).key("severity").text(to_text(info(code).severity));
     json.key("count").integer(problems.count(code)).key("meaning").text(info(code).meaning);
     json.key("advice").text(info(code).advice);
-    add_culprits(json, problems, code);
+    add_culprits(json, rows, code);
     json.close('}');
   }
   json.close(']');
