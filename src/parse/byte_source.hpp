@@ -80,7 +80,7 @@ inline constexpr const char* inflate_limit_text = "more text than --inflate-limi
 /// What a window holds at most, however much is asked for. Plain text, copied out of the page cache, is looked at, twice,
 /// while it is still in the second-level cache. Of gzip there are three windows: what is handed over still lies in the
 /// caches, and the first touch of three costs little.
-inline constexpr std::int64_t plain_window_bytes = std::int64_t{512} << 10, gzip_window_bytes = std::int64_t{1} << 20;
+inline constexpr std::int64_t plain_window_bytes = std::int64_t{512} << 10, gzip_window_bytes = std::int64_t{2} << 20;
 /// What readers ask for: the source's own.
 inline constexpr std::int64_t largest_window_bytes = gzip_window_bytes;
 

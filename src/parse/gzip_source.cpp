@@ -58,7 +58,7 @@ class FillWay {
   }
 
  private:
-  static constexpr std::size_t timed_begin = 4, timed_end = timed_begin + 4, timed_again = timed_end + 256;
+  static constexpr std::size_t timed_begin = 4, timed_end = timed_begin + 4, timed_again = timed_end + 128;
   static_assert(timed_begin >= SourceMemory::window_count && timed_begin % 4 == 0);  // before: first touch of the windows
   std::size_t windows_ = 0;
   bool direct_ = true;
@@ -68,16 +68,27 @@ class FillWay {
 /// What the inflating thread has put into one window memory, from `front` on. The bytes before are room for what the
 /// reader kept of the window before, so that windows are never copied.
 struct Filled {
-  struct Member {
+  struct Piece {
     std::size_t end = 0;  // of its text in the window
     std::int64_t file_bytes = 0;
-    MemberText stated;
+    std::optional<MemberText> stated;  // if a member ends with it
+    MemberText text;
   };
   std::size_t size = 0;
   std::int64_t file_bytes = 0, trailing_bytes = 0;
   SourceStatus status = SourceStatus::more;
   std::string error;
-  std::vector<Member> members;  // that end in the window, if they are to be checked
+  std::vector<Piece> pieces;  // of members, if they are to be checked
+  bool worked_out = false;    // the text of them
+
+  void work_out(const char* window) {
+    std::size_t begin = 0;
+    for (Piece& piece : pieces) {
+      piece.text = text_of_member(window + begin, piece.end - begin);
+      begin = piece.end;
+    }
+    worked_out = true;
+  }
 };
 
 /// Window memories go round: the thread fills one while the reader works in another. A third lies between them, so that
@@ -118,7 +129,8 @@ class GzipSource final : public ByteSource {
     lock.unlock();
     WindowMemory& fresh = memory_.windows[taken_ % windows];
     Filled& filled = filled_[taken_ % windows];
-    if (inflater_->leaves_check()) check(filled, fresh.data() + room_);
+    if (!filled.worked_out) filled.work_out(fresh.data() + room_);
+    check(filled);
     std::size_t front = room_;
     if (keep_bytes > room_) {  // an event larger than the room: this one window moves up
       fresh.reserve(keep_bytes + filled.size);
@@ -149,9 +161,11 @@ class GzipSource final : public ByteSource {
         if (stop_) return;
       }
       const double began_s = thread_cpu_seconds();
+      char* const window = memory_.windows[ready_ % windows].data() + room_;
       Filled& filled = filled_[ready_ % windows];
-      filled = fill(memory_.windows[ready_ % windows].data() + room_);
+      filled = fill(window);
       way_.filled(filled.size, thread_cpu_seconds() - began_s);
+      if (reader_is_late()) filled.work_out(window);
       const bool over = filled.status != SourceStatus::more;
       {
         const std::lock_guard lock(mutex_);
@@ -160,6 +174,13 @@ class GzipSource final : public ByteSource {
       changed_.notify_all();
       if (over) return;
     }
+  }
+
+  /// It has a window still to come: what the checksums of this one take would be waited for, so they are worked out here.
+  /// Otherwise the reader waits, and does it.
+  bool reader_is_late() {
+    const std::lock_guard lock(mutex_);
+    return taken_ < ready_;
   }
 
   Filled fill(char* to) {
@@ -180,7 +201,7 @@ class GzipSource final : public ByteSource {
       filled.size += step.produced;
       if (step.status == InflateStatus::member_end) {
         between_members_ = true;
-        if (inflater_->leaves_check()) filled.members.push_back({filled.size, file_bytes(), step.stated});
+        if (inflater_->leaves_check()) filled.pieces.push_back({filled.size, file_bytes(), step.stated, {}});
       } else if (step.status == InflateStatus::damaged) {
         filled.status = SourceStatus::gzip_cut;
       } else if (step.consumed == 0 && step.produced == 0 && !read_more(filled)) {
@@ -188,6 +209,7 @@ class GzipSource final : public ByteSource {
       }
     }
     filled.file_bytes = file_bytes();
+    if (inflater_->leaves_check()) filled.pieces.push_back({filled.size, filled.file_bytes, std::nullopt, {}});
     text_bytes_ += static_cast<std::int64_t>(filled.size);
     const bool too_large = inflate_limit_ > 0 && text_bytes_ > unlimited_text_bytes &&
                            text_bytes_ / inflate_limit_ > filled.file_bytes;
@@ -197,20 +219,17 @@ class GzipSource final : public ByteSource {
 
   std::int64_t file_bytes() const { return read_bytes_ - static_cast<std::int64_t>(got_ - used_); }
 
-  /// Of the reader, whose processor needs the text anyway. Damage ends the text behind the member.
-  void check(Filled& filled, const char* text) {
-    std::size_t at = 0;
-    for (const Filled::Member& member : filled.members) {
-      check_.add(text + at, member.end - at);
-      at = member.end;
-      if (check_.ends_as(member.stated)) continue;
-      filled.size = member.end;
-      filled.file_bytes = member.file_bytes;
+  /// Damage ends the text behind the member.
+  void check(Filled& filled) {
+    for (const Filled::Piece& piece : filled.pieces) {
+      check_.add(piece.text);
+      if (!piece.stated.has_value() || check_.ends_as(*piece.stated)) continue;
+      filled.size = piece.end;
+      filled.file_bytes = piece.file_bytes;
       filled.trailing_bytes = 0;
       filled.status = SourceStatus::gzip_cut;
       return;
     }
-    check_.add(text + at, filled.size - at);
   }
 
   /// Appends compressed bytes behind the unused ones; at the end of the file sets the status and returns false.

@@ -39,11 +39,14 @@ class Inflater {
 /// Null if this build lacks the backend; best and zlib never are.
 std::unique_ptr<Inflater> make_inflater(InflateBackend backend);
 
-/// The text of one member after another beside what their ends state. Apart from inflating, so that another thread can
-/// do it.
+/// Of a piece of text, what the end of a member of just this piece would state. Apart from inflating, so that another
+/// thread can work it out.
+MemberText text_of_member(const char* text, std::size_t size);
+
+/// The text of one member after another, a piece behind the other, beside what their ends state.
 class TextCheck {
  public:
-  void add(const char* text, std::size_t size);
+  void add(const MemberText& piece);
   /// Whether what was added since the last member is the text that it states; the next member begins.
   bool ends_as(const MemberText& stated);
 

@@ -87,9 +87,8 @@ class IsalInflater final : public Inflater {
 
 std::unique_ptr<Inflater> make_isal_inflater() { return std::make_unique<IsalInflater>(); }
 
-void TextCheck::add(const char* text, std::size_t size) {
-  text_.crc = crc32_gzip_refl(text_.crc, reinterpret_cast<const unsigned char*>(text), size);
-  text_.bytes += static_cast<std::uint32_t>(size);
+MemberText text_of_member(const char* text, std::size_t size) {
+  return {crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(text), size), static_cast<std::uint32_t>(size)};
 }
 
 }  // namespace ccl

@@ -50,11 +50,18 @@ std::unique_ptr<Inflater> make_zlib_inflater() { return std::make_unique<ZlibInf
 #if !defined(CCL_HAVE_ISAL)
 std::unique_ptr<Inflater> make_isal_inflater() { return nullptr; }
 
-void TextCheck::add(const char* text, std::size_t size) {
-  text_.crc = static_cast<std::uint32_t>(crc32_z(text_.crc, reinterpret_cast<const Bytef*>(text), size));
-  text_.bytes += static_cast<std::uint32_t>(size);
+MemberText text_of_member(const char* text, std::size_t size) {
+  return {static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(text), size)),
+          static_cast<std::uint32_t>(size)};
 }
 #endif
+
+void TextCheck::add(const MemberText& piece) {
+  if (text_.crc != 0)  // of 0 nothing is left to move up
+    text_.crc = static_cast<std::uint32_t>(crc32_combine(text_.crc, 0, static_cast<z_off_t>(piece.bytes)));
+  text_.crc ^= piece.crc;
+  text_.bytes += piece.bytes;
+}
 
 bool TextCheck::ends_as(const MemberText& stated) {
   const bool same = text_.crc == stated.crc && text_.bytes == stated.bytes;

@@ -27,7 +27,7 @@ int main(int count, char** arguments) {
     while (true) {
       const ccl::InflateStep step = inflater->step(at, left, text.data(), text.size());
       at += step.consumed, left -= step.consumed, total += step.produced;
-      if (inflater->leaves_check()) check.add(text.data(), step.produced);
+      if (inflater->leaves_check()) check.add(ccl::text_of_member(text.data(), step.produced));
       const bool ends_wrong =
           step.status == ccl::InflateStatus::member_end && inflater->leaves_check() && !check.ends_as(step.stated);
       if (step.status == ccl::InflateStatus::damaged || ends_wrong) return std::fprintf(stderr, "damaged\n"), 1;

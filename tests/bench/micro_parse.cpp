@@ -55,7 +55,7 @@ void inflate(benchmark::State& state, InflateBackend backend) {
     TextCheck check;
     for (InflateStep step; step.status == InflateStatus::more; read += step.consumed, bytes += step.produced) {
       step = inflater->step(gz.data() + read, gz.size() - read, text.data() + bytes, text.size() - bytes);
-      if (inflater->leaves_check()) check.add(text.data() + bytes, step.produced);
+      if (inflater->leaves_check()) check.add(text_of_member(text.data() + bytes, step.produced));
     }
   }
   count_bytes(state, bytes);
