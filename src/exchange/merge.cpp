@@ -29,7 +29,7 @@ bool takes(int worker, int root, int distance, int workers) {
   return place % (2 * distance) == 0 && place + distance < workers;
 }
 
-// Of all workers, in one message of each: what travels lies twice in memory while it does.
+// Of the rows of all workers that go to one owner: what travels lies twice in memory while it does.
 constexpr std::int64_t batch_bytes = 32 << 20;
 constexpr std::int64_t most_counts_bytes = 128;  // beside the rows of one metric: 8 a list
 
@@ -40,19 +40,28 @@ std::vector<std::int64_t> bytes_by_metric(const std::vector<std::unique_ptr<Metr
   return bytes;
 }
 
-/// Metrics whose rows travel together: those from batches[i] to batches[i + 1]. The same on all workers. Collective.
-std::vector<std::size_t> batches_of(const std::vector<std::unique_ptr<Metric>>& metrics, const Comm& comm) {
+/// Numbers of what has most bytes first.
+std::vector<std::size_t> largest_first(const std::vector<std::int64_t>& bytes) {
+  std::vector<std::size_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return bytes[i]; });
+  return order;
+}
+
+/// Metrics whose rows travel together. A batch has as much for each owner as for the others, so that all pack, and then
+/// all take in, at the same time. The same on all workers. Collective.
+std::vector<std::vector<std::size_t>> batches_of(const std::vector<std::unique_ptr<Metric>>& metrics,
+                                                 const std::vector<int>& owners, const Comm& comm) {
   const std::vector<std::int64_t> bytes = comm.sum(bytes_by_metric(metrics));
-  std::vector<std::size_t> batches{0};
-  std::int64_t together = 0;
-  for (std::size_t i = 0; i < metrics.size(); ++i) {
-    if (together > 0 && together + bytes[i] > batch_bytes) {
-      batches.push_back(i);
-      together = 0;
-    }
-    together += bytes[i];
+  std::vector<std::int64_t> begun(static_cast<std::size_t>(comm.num_workers()));  // bytes in batches so far, by owner
+  std::vector<std::vector<std::size_t>> batches;
+  for (const std::size_t i : largest_first(bytes)) {
+    std::int64_t& before = begun[static_cast<std::size_t>(owners[i])];
+    const auto batch = static_cast<std::size_t>(before / batch_bytes);
+    if (batches.size() <= batch) batches.resize(batch + 1);
+    batches[batch].push_back(i);
+    before += bytes[i];
   }
-  batches.push_back(metrics.size());
   return batches;
 }
 
@@ -64,12 +73,10 @@ std::vector<int> share_reports(const std::vector<std::unique_ptr<Metric>>& metri
   bytes = comm.sum(std::move(bytes));
   // As of one file that several read: to move its rows takes longer than to report on them.
   if (const std::int64_t elsewhere = bytes.back(); elsewhere == 0) return std::vector<int>(metrics.size(), 0);
-  std::vector<std::size_t> order(metrics.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return bytes[i]; });
+  bytes.pop_back();
   std::vector<std::int64_t> load(static_cast<std::size_t>(comm.num_workers()));
   std::vector<int> owners(metrics.size());
-  for (const std::size_t i : order) {
+  for (const std::size_t i : largest_first(bytes)) {
     const auto least = std::min_element(load.begin(), load.end());
     owners[i] = static_cast<int>(least - load.begin());
     *least += bytes[i];
@@ -82,7 +89,8 @@ std::int64_t merge(std::vector<std::unique_ptr<Metric>>& metrics, const std::vec
   const int me = comm.worker(), workers = comm.num_workers();
   const std::int64_t sent_before = comm.sent_bytes();
   for (const auto& metric : metrics) metric->deal(comm);
-  const std::vector<std::size_t> batches = workers == 1 ? std::vector<std::size_t>() : batches_of(metrics, comm);
+  std::vector<std::vector<std::size_t>> batches;
+  if (workers > 1) batches = batches_of(metrics, owners, comm);
   for (int distance = 1; distance < workers; distance *= 2) {
     // What a worker packs for the one before it goes there; returns what came from the one behind.
     const auto pass_on = [&](ByteWriter& out) {
@@ -90,17 +98,17 @@ std::int64_t merge(std::vector<std::unique_ptr<Metric>>& metrics, const std::vec
       parcels[static_cast<std::size_t>((me - distance + workers) % workers)] = out.take();
       return std::move(comm.exchange(std::move(parcels))[static_cast<std::size_t>((me + distance) % workers)]);
     };
-    for (std::size_t b = 0; b + 1 < batches.size(); ++b) {
+    for (const std::vector<std::size_t>& batch : batches) {
       ByteWriter out;
       std::int64_t bytes = 0;
-      for (std::size_t i = batches[b]; i < batches[b + 1]; ++i)
+      for (const std::size_t i : batch)
         if (hands_over(me, owners[i], distance, workers)) bytes += metrics[i]->rows_bytes() + most_counts_bytes;
       out.reserve(static_cast<std::size_t>(bytes));
-      for (std::size_t i = batches[b]; i < batches[b + 1]; ++i)
+      for (const std::size_t i : batch)
         if (hands_over(me, owners[i], distance, workers)) metrics[i]->pack(out);
       const Bytes came = pass_on(out);
       ByteReader in(came);
-      for (std::size_t i = batches[b]; i < batches[b + 1]; ++i)
+      for (const std::size_t i : batch)
         if (takes(me, owners[i], distance, workers)) metrics[i]->absorb(in);
     }
     ByteWriter out;
