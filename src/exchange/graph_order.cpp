@@ -4,6 +4,8 @@
 #include <numeric>
 #include <string>
 
+#include "core/fetch.hpp"
+
 namespace ccl {
 namespace {
 
@@ -108,13 +110,18 @@ void put_in_order(StepGraph& graph) {
   while (!ready.empty()) {
     const std::uint32_t op = ready.back();
     ready.pop_back();
+    if (!ready.empty()) fetch_of(ready.back(), graph.match, first);  // of another rank, mostly: this one goes on first
     graph.order.push_back(op);
     const std::int32_t match = graph.match[op];
     if (match < 0) {
       end_of(op);
     } else if (--missing[static_cast<std::size_t>(match)] == 0) {
       const auto members = graph.members_of(static_cast<std::size_t>(match));
-      std::for_each(members.rbegin(), members.rend(), end_of);
+      for (std::size_t m = members.size(); m-- > 0;) {
+        if (m >= fetch_ahead) fetch_of(members[m - fetch_ahead], first);
+        if (m >= fetch_ahead / 2) fetch_of(first[members[m - fetch_ahead / 2]], after);
+        end_of(members[m]);
+      }
     }
   }
 }

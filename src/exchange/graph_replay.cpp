@@ -53,6 +53,9 @@ std::int64_t run_through(const StepGraph& graph, const GraphTimes& times, std::v
   for (std::size_t at = 0; at < graph.order.size(); ++at) {
     if (at + fetch_ahead < graph.order.size())
       fetch_of(graph.order[at + fetch_ahead], graph.first_pred, graph.match, times.gap_ns, times.run_ns, end_ns);
+    if (at + fetch_ahead / 2 < graph.order.size())
+      if (const std::int32_t soon = graph.match[graph.order[at + fetch_ahead / 2]]; soon >= 0)
+        fetch_of(static_cast<std::size_t>(soon), started_count, last_ns, graph.first_member);
     const std::uint32_t i = graph.order[at];
     std::int64_t start_ns = graph.preds_of(i).empty() ? 0 : INT64_MIN;
     for (const std::uint32_t pred : graph.preds_of(i)) start_ns = std::max(start_ns, end_ns[pred]);
@@ -67,7 +70,10 @@ std::int64_t run_through(const StepGraph& graph, const GraphTimes& times, std::v
     end_ns[i] = start_ns;
     last_ns[m] = std::max(last_ns[m], start_ns);
     if (++started_count[m] < graph.members_of(m).size()) continue;
-    for (const std::uint32_t member : graph.members_of(m)) {
+    const auto members = graph.members_of(m);
+    for (std::size_t at_member = 0; at_member < members.size(); ++at_member) {
+      if (at_member + fetch_ahead < members.size()) fetch_of(members[at_member + fetch_ahead], end_ns, times.run_ns);
+      const std::uint32_t member = members[at_member];
       end_ns[member] = std::max(end_ns[member], last_ns[m] + times.run_ns[member]);
       length_ns = std::max(length_ns, end_ns[member]);
     }
@@ -111,6 +117,9 @@ std::vector<std::int64_t> slack_ns(const StepGraph& graph, const GraphTimes& mea
   for (std::size_t at = graph.order.size(); at-- > 0;) {
     if (at >= fetch_ahead)
       fetch_of(graph.order[at - fetch_ahead], graph.first_pred, graph.match, graph.ops, measured.gap_ns, measured.run_ns, slack);
+    if (at >= fetch_ahead / 2)
+      if (const std::int32_t soon = graph.match[graph.order[at - fetch_ahead / 2]]; soon >= 0)
+        fetch_of(static_cast<std::size_t>(soon), seen, latest_start_ns, graph.first_member);
     const std::uint32_t i = graph.order[at];
     if (graph.match[i] < 0) {
       start_at(i, latest_end_ns[i] - measured.run_ns[i]);

@@ -39,22 +39,22 @@ std::vector<std::uint32_t> heads_of(const StepGraph& graph) {
 
 }  // namespace
 
-void ShortTimesList::add(std::size_t i, const ShortTimes& more) {
+void ShortTimesList::add(std::size_t i, const ShortTimes& more, std::int64_t more_hidden_run_ns) {
   ShortTimes all = (*this)[i];
+  const std::int64_t hidden_ns = hidden_run_ns(i) + more_hidden_run_ns;
   all.measured_gap_ns += more.measured_gap_ns;
   all.ideal_gap_ns += more.ideal_gap_ns;
   all.measured_run_ns += more.measured_run_ns;
   all.ideal_run_ns += more.ideal_run_ns;
-  all.hidden_run_ns += more.hidden_run_ns;
   const auto fits = [](std::int64_t ns) { return ns > is_far && ns <= std::numeric_limits<std::int32_t>::max(); };
   const auto near = [](std::int64_t ns) { return static_cast<std::int32_t>(ns); };
   if (fits(all.measured_gap_ns) && fits(all.ideal_gap_ns) && fits(all.measured_run_ns) && fits(all.ideal_run_ns) &&
-      fits(all.hidden_run_ns)) {
-    near_[i] = {near(all.measured_gap_ns), near(all.ideal_gap_ns), near(all.measured_run_ns), near(all.ideal_run_ns),
-                near(all.hidden_run_ns)};
+      fits(hidden_ns)) {
+    near_[i] = {near(all.measured_gap_ns), near(all.ideal_gap_ns), near(all.measured_run_ns), near(all.ideal_run_ns)};
+    near_hidden_run_ns_[i] = near(hidden_ns);
   } else {
     near_[i].measured_gap_ns = is_far;
-    far_[i] = all;
+    far_[i] = {all, hidden_ns};
   }
 }
 
@@ -76,6 +76,11 @@ ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal) {
   const GraphTimes& measured = graph.measured;
   // As the operations lie: along the order each would be far from the one before, in every list that is read.
   for (std::uint32_t i = 0; i < graph.size(); ++i) {
+    if (i + fetch_ahead < graph.size()) {
+      const std::uint32_t next = place[head[i + fetch_ahead]];
+      fetch_of(next, out.ops);
+      out.times.fetch(next);
+    }
     const std::uint32_t own = place[i] = place[head[i]];
     if (head[i] == i) {
       const GraphCommunication& of = graph.communication_of(i);
@@ -83,8 +88,8 @@ ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal) {
                       .with_others = is_with_others(graph, i), .transfer_known = graph.unseen.of(i) != 0};
     }
     const std::int64_t transfer_ns = graph.unseen.of(i);
-    out.times.add(own, {measured.gap_ns[i], ideal.gap_ns[i], measured.run_ns[i], ideal.run_ns[i],
-                        transfer_ns >= 0 ? measured.run_ns[i] - transfer_ns : 0});
+    out.times.add(own, {measured.gap_ns[i], ideal.gap_ns[i], measured.run_ns[i], ideal.run_ns[i]},
+                  transfer_ns >= 0 ? measured.run_ns[i] - transfer_ns : 0);
   }
   out.first_pred.reserve(std::size_t{count} + 1);
   out.first_pred.push_back(0);
@@ -171,8 +176,8 @@ CCL_INLINE inline void CaseReplays::replay(Pass& pass) const {
   };
   const auto run_of = [&](std::size_t i) CCL_INLINE {
     const ShortTimes times = graph_.times[i];
-    return mix(pass.bits[i].run, times.measured_run_ns, pass.change == ShortChange::ideal ? times.ideal_run_ns : times.hidden_run_ns,
-               times.ideal_run_ns);
+    return mix(pass.bits[i].run(), times.measured_run_ns,
+               pass.change == ShortChange::ideal ? times.ideal_run_ns : graph_.times.hidden_run_ns(i), times.ideal_run_ns);
   };
   for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
     if (const std::size_t next = i + fetch_ahead; next < graph_.ops.size()) {
@@ -185,7 +190,7 @@ CCL_INLINE inline void CaseReplays::replay(Pass& pass) const {
     Lanes& at_ns = pass.end_ns[place_[i]];
     at_ns = preds.empty() ? none : pass.end_ns[preds[0]];
     for (std::size_t p = 1; p < preds.size(); ++p) later(at_ns, pass.end_ns[preds[p]]);
-    plus(at_ns, mix(pass.bits[i].gap, times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns));
+    plus(at_ns, mix(pass.bits[i].gap(), times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns));
     if (match_[i] < 0) {
       plus(at_ns, run_of(i));
       later(length_ns, at_ns);

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/fetch.hpp"
 #include "exchange/measured_graph.hpp"
 
 namespace ccl {
@@ -25,29 +26,39 @@ struct ShortOp {
 
 struct ShortTimes {
   std::int64_t measured_gap_ns = 0, ideal_gap_ns = 0;
-  std::int64_t measured_run_ns = 0, ideal_run_ns = 0, hidden_run_ns = 0;  // hidden: transfers take no time
+  std::int64_t measured_run_ns = 0, ideal_run_ns = 0;
 };
 
-/// By operation, 20 bytes each: every pass over a step reads them all. Those of an operation with a time above 2 s lie apart.
+/// By operation, 16 bytes each: every pass over a step reads them all. Those of an operation with a time above 2 s lie apart,
+/// and what few passes read: how long it runs where transfers take no time (hidden).
 class ShortTimesList {
  public:
-  explicit ShortTimesList(std::size_t count = 0) : near_(count) {}
+  explicit ShortTimesList(std::size_t count = 0) : near_(count), near_hidden_run_ns_(count) {}
   ShortTimes operator[](std::size_t i) const {
     const Near& near = near_[i];
     if (near.measured_gap_ns == is_far) [[unlikely]]
-      return far_.at(i);
-    return {near.measured_gap_ns, near.ideal_gap_ns, near.measured_run_ns, near.ideal_run_ns, near.hidden_run_ns};
+      return far_.at(i).times;
+    return {near.measured_gap_ns, near.ideal_gap_ns, near.measured_run_ns, near.ideal_run_ns};
   }
-  void add(std::size_t i, const ShortTimes& more);
+  std::int64_t hidden_run_ns(std::size_t i) const {
+    return near_[i].measured_gap_ns == is_far ? far_.at(i).hidden_run_ns : near_hidden_run_ns_[i];
+  }
+  void add(std::size_t i, const ShortTimes& more, std::int64_t hidden_run_ns);
+  /// What add() is about to need.
+  void fetch(std::size_t i) const { fetch_of(i, near_, near_hidden_run_ns_); }
 
  private:
   static constexpr std::int32_t is_far = std::numeric_limits<std::int32_t>::min();
   struct Near {
-    std::int32_t measured_gap_ns = 0, ideal_gap_ns = 0;
-    std::int32_t measured_run_ns = 0, ideal_run_ns = 0, hidden_run_ns = 0;
+    std::int32_t measured_gap_ns = 0, ideal_gap_ns = 0, measured_run_ns = 0, ideal_run_ns = 0;
+  };
+  struct Far {
+    ShortTimes times;
+    std::int64_t hidden_run_ns = 0;
   };
   std::vector<Near> near_;
-  std::unordered_map<std::size_t, ShortTimes> far_;
+  std::vector<std::int32_t> near_hidden_run_ns_;
+  std::unordered_map<std::size_t, Far> far_;
 };
 
 struct ShortGraph {
@@ -67,9 +78,18 @@ struct ShortGraph {
 ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal);
 
 constexpr std::size_t cases_at_once = 4;
-/// Which cases change the time of an operation, and its gap: bit c of case c.
-struct CaseBits {
-  std::uint8_t run = 0, gap = 0;
+/// Which cases change the time of an operation, and its gap: bit c of case c. One byte, as all passes read them.
+class CaseBits {
+ public:
+  void set(std::size_t number, bool of_run, bool of_gap) {
+    const unsigned more = (of_run ? 1U : 0U) | (of_gap ? 1U : 0U) << cases_at_once;
+    bits_ = static_cast<std::uint8_t>(bits_ | more << number);
+  }
+  std::uint8_t run() const { return bits_ & ((1U << cases_at_once) - 1); }
+  std::uint8_t gap() const { return static_cast<std::uint8_t>(bits_ >> cases_at_once); }
+
+ private:
+  std::uint8_t bits_ = 0;
 };
 /// What is changed takes its ideal time, or none for its transfer.
 enum class ShortChange : std::uint8_t { ideal, hidden };
@@ -82,7 +102,7 @@ struct CaseLengths {
 /// the last that waits for it has begun, so that those of a large step stay in the cache.
 class CaseReplays {
  public:
-  /// lent: passes run there side by side; memory: for each 2 bytes an operation, 64 an end that is kept, 68 a match.
+  /// lent: passes run there side by side; memory: for each a byte an operation, 64 an end that is kept, 68 a match.
   explicit CaseReplays(const ShortGraph& graph, std::span<const Processors> lent = {});
   /// wanted(op, run): whether its time (run) or its gap is changed. Returns the number of the case.
   template <class Wanted>
@@ -90,8 +110,7 @@ class CaseReplays {
     Pass& into = room_for(change);
     for (std::size_t i = 0; i < into.bits.size(); ++i) {
       const ShortOp& op = graph_.ops[i];
-      into.bits[i].run = static_cast<std::uint8_t>(into.bits[i].run | (wanted(op, true) ? 1U : 0U) << into.cases_count);
-      into.bits[i].gap = static_cast<std::uint8_t>(into.bits[i].gap | (wanted(op, false) ? 1U : 0U) << into.cases_count);
+      into.bits[i].set(into.cases_count, wanted(op, true), wanted(op, false));
     }
     ++into.cases_count;
     return asked_++;

@@ -272,19 +272,22 @@ TEST(ShortGraph, ReplaysAsTheWholeGraph) {
 TEST(ShortGraph, TimesOfMoreThanTwoSecondsAreKept) {
   constexpr std::int64_t far_ns = 5'000'000'000, most_ns = 2'147'483'647;
   ShortTimesList times(3);
-  times.add(0, {1, 2, 3, 4, 5});
-  times.add(1, {far_ns, 0, 0, 0, 0});
-  times.add(1, {0, 0, 0, -far_ns, 7});
-  times.add(2, {most_ns, 0, 0, 0, 0});
-  times.add(2, {1, 0, 0, 0, 0});
-  times.add(2, {-2, 0, 0, 0, 0});
+  times.add(0, {1, 2, 3, 4}, 5);
+  times.add(1, {far_ns, 0, 0, 0}, 0);
+  times.add(1, {0, 0, 0, -far_ns}, 7);
+  times.add(2, {most_ns, 0, 0, 0}, 0);
+  times.add(2, {1, 0, 0, 0}, 0);
+  times.add(2, {-2, 0, 0, 0}, 0);
   const auto all = [&](std::size_t i) {
     const ShortTimes of = times[i];
-    return std::vector<std::int64_t>{of.measured_gap_ns, of.ideal_gap_ns, of.measured_run_ns, of.ideal_run_ns, of.hidden_run_ns};
+    return std::vector<std::int64_t>{of.measured_gap_ns, of.ideal_gap_ns, of.measured_run_ns, of.ideal_run_ns, times.hidden_run_ns(i)};
   };
   EXPECT_EQ(all(0), (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
   EXPECT_EQ(all(1), (std::vector<std::int64_t>{far_ns, 0, 0, -far_ns, 7}));
   EXPECT_EQ(all(2), (std::vector<std::int64_t>{most_ns - 1, 0, 0, 0, 0}));
+  times.add(0, {0, 0, 0, 0}, far_ns);
+  times.add(0, {0, 0, 0, 0}, -far_ns);
+  EXPECT_EQ(all(0), (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
 }
 
 TEST(CriticalPath, GoesThroughTheLastRankAndAddsUpToTheStep) {
