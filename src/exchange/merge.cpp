@@ -74,6 +74,7 @@ std::vector<int> share_reports(const std::vector<std::unique_ptr<Metric>>& metri
   // As of one file that several read: to move its rows takes longer than to report on them.
   if (const std::int64_t elsewhere = bytes.back(); elsewhere == 0) return std::vector<int>(metrics.size(), 0);
   bytes.pop_back();
+  for (std::size_t i = 0; i < metrics.size(); ++i) bytes[i] *= metrics[i]->info().report_weight;
   std::vector<std::int64_t> load(static_cast<std::size_t>(comm.num_workers()));
   std::vector<int> owners(metrics.size());
   for (const std::size_t i : largest_first(bytes)) {

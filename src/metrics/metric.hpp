@@ -71,6 +71,7 @@ struct MetricInfo {
   bool needs_busy_parts = false;     // local() asks for BusyTrace::parts()
   bool needs_busy_lists = false;     // local() asks for BusyTrace::step()
   bool needs_work_windows = false;   // Step::work_start_ns and what belongs to it
+  int report_weight = 1;             // how long report() takes for its rows, told by that of most metrics
 };
 
 struct MeasuredGraph;

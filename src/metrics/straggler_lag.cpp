@@ -35,7 +35,8 @@ struct StragglerLag {
         .section = PageSection::answer,
         .aliases = {},
         .wants = {.runtime_calls = true},
-        .needs_matching = true};
+        .needs_matching = true,
+        .report_weight = 4};
   }
   using Tables = straggler::Tables;
 

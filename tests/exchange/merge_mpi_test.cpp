@@ -28,6 +28,7 @@ class Numbers final : public Metric {
   }
   MetricResult result(const ReportContext&, const Resolver&) override { return {}; }
   std::vector<ResultMatrix> take_matrices() override { return {}; }
+  void weigh(int weight) { info_.report_weight = weight; }
 
  private:
   MetricInfo info_;
@@ -131,6 +132,16 @@ TEST(Merge, ReportsAreSharedByTheirRows) {
                                              : workers == 2 ? of_two
                                              : workers == 3 ? of_three
                                                             : of_more);
+}
+
+TEST(Merge, AReportThatTakesLongForItsRowsCountsForMore) {
+  std::vector<std::unique_ptr<Metric>> metrics;
+  for (const std::size_t count : {10, 4, 7})
+    static_cast<Numbers&>(*metrics.emplace_back(std::make_unique<Numbers>())).numbers.resize(count);
+  static_cast<Numbers&>(*metrics[1]).weigh(5);
+  if (world().num_workers() == 2) {
+    EXPECT_EQ(share_reports(metrics, world()), (std::vector<int>{1, 0, 1}));  // 5 x 4 | 10 + 7
+  }
 }
 
 TEST(Merge, WhatIsAllTheFirstWorkersStaysThere) {
