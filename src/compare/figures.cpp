@@ -163,6 +163,7 @@ const std::vector<Figure>& split_figures() {
 }
 
 std::map<std::string, std::vector<double>> samples(const StoredRun& run, const Figure& figure, const RowFilter& filter) {
+  if (!run.status(figure.metric).has_values()) return {};  // the rows of what the run calls unknown hold anything
   const std::string path = "/metrics/" + figure.metric + "/" + figure.table;
   if (!run.has_table(path)) return {};
   const StoredTable table = run.table(path);

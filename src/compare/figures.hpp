@@ -37,8 +37,8 @@ const std::vector<Figure>& key_figures();
 const std::vector<Figure>& split_figures();
 
 /// One value per repetition of each key: per step where the table has steps (those outside every step are left out),
-/// else per rank. Key "" for figures of the whole run. Empty if the file lacks the table or a column, or if the filter
-/// keeps no row. Cost: one pass over the table.
+/// else per rank. Key "" for figures of the whole run. Empty if the run did not find the metric, if the file lacks the
+/// table or a column, or if the filter keeps no row. Cost: one pass over the table.
 std::map<std::string, std::vector<double>> samples(const StoredRun& run, const Figure& figure, const RowFilter& filter);
 
 }  // namespace ccl

@@ -32,6 +32,13 @@ for lacking in cut gone; do
   if [ "$lacking" = cut ]; then truncate -s -2000 "$lacking"/profile_traces/*/rank3*; else rm "$lacking"/profile_traces/*/rank5*; fi
   timeout 60 "$analyze" "$lacking" -o "$lacking.h5" -q >out 2>err || exit 1
 done
+# And with the clock of rank 3 set to 1970.
+cp -r again apart
+for trace in apart/profile_traces/*/rank3*; do
+  zcat -f "$trace" | sed 's/"baseTimeNanoseconds": *[0-9]*/"baseTimeNanoseconds": 1/' >moved
+  case "$trace" in *.gz) gzip -c moved >"$trace" ;; *) cp moved "$trace" ;; esac
+done
+timeout 60 "$analyze" apart -o apart.h5 -q >out 2>err || exit 1
 timeout 60 "$analyze" base --metric iter_time -o few.h5 -q >out 2>err || exit 1
 plant other --seed 4 --hidden 512 --local-batch 2
 
@@ -76,6 +83,11 @@ expect "the answer is qualified" says out '^answer +with incomplete data: '
 run 0 gone.h5 base.h5 --fail-if 'iter_time>+50%'
 expect "a missing rank is named" says out '^incomplete +first: missing rank 5; '
 expect "a bound is qualified" says out '^fail-if .*: kept \(incomplete data\)'
+run 0 base.h5 apart.h5
+expect "what a run calls unknown is not compared" silent_about out '(what if|critical path)'
+expect "and is named" says out '^not compared  what_if: absent, the clocks'
+run 2 base.h5 apart.h5 --fail-if 'what_if>1.2'
+expect "nor judged" says err 'what_if is absent, the clocks of the ranks are known to'
 run 2 base.h5 gone.h5 --fail-if 'straggler_lag>+3%' --fail-if 'straggler_lag.lateness_ns>+3%' --fail-if 'iter_time>+50%'
 expect "what is not compared is not judged" says out '^fail-if +straggler_lag>\+3%: NOT JUDGED \(no step has the same ranks in both runs\)'
 expect "nor is another column of it" says out '^fail-if +straggler_lag\.lateness_ns>\+3%: NOT JUDGED'
