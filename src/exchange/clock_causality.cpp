@@ -27,7 +27,11 @@ std::vector<Message> messages_of(const MatchedCollectives& matched, const Ranks&
     const MatchedMember& sender = matched.members[instance.first_member];
     const MatchedMember& receiver = matched.members[instance.first_member + 1];
     const auto host = [&](const MatchedMember& m) { return hosts[static_cast<std::size_t>(m.rank_row)]; };
-    const auto corrected = [&](std::int32_t h) { return h >= 0 && clock.hosts[static_cast<std::size_t>(h)].corrected; };
+    // What ranks of one host disagree by would move the whole host, and with it those that it sends to.
+    const auto corrected = [&](std::int32_t h) {
+      return h >= 0 && clock.hosts[static_cast<std::size_t>(h)].corrected &&
+             std::ranges::find(clock.apart, h, &ClocksApart::host) == clock.apart.end();
+    };
     const Message message{host(sender), host(receiver), sender.start_ns, receiver.start_ns + receiver.dur_ns};
     if (message.from_host != message.to_host && corrected(message.from_host) && corrected(message.to_host))
       messages.push_back(message);

@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t least_apart_ns = 50'000;
 constexpr std::int64_t deviations_apart = 10;
 constexpr std::int64_t least_instances = 3;
+constexpr std::int64_t a_year_ns = std::int64_t{365} * 24 * 3600 * 1'000'000'000;
 
 /// Ends of two ranks of one host in a communicator and step, or in all of an iteration.
 struct PairOnHost {
@@ -118,7 +119,7 @@ std::string clocks_apart_text(const ClocksApart& pair, const Ranks& ranks) {
   return "ranks " + std::to_string(pair.rank_a) + " and " + std::to_string(pair.rank_b) + " on " +
          host_text(ranks.hosts[static_cast<std::size_t>(pair.host)]) + " disagree by " +
          std::to_string((pair.apart_ns + 500) / 1000) + " us: probably not one host (" + host_map_advice(ranks, pair.rank_a, pair.rank_b) +
-         ")";
+         (pair.apart_ns > a_year_ns ? "; or a file lacks its baseTimeNanoseconds)" : ")");
 }
 
 }  // namespace ccl

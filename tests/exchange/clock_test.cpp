@@ -207,6 +207,25 @@ TEST_F(Clock, NoMessageIsOverBeforeItWasSent) {
   EXPECT_EQ(clock.later.size(), moves) << "nothing is left to do";
 }
 
+// Rank 2's clock is 10 ms behind that of rank 3, on the same host: its messages say nothing about the host.
+TEST_F(Clock, RanksThatDisagreeOnOneHostDoNotMoveIt) {
+  PlantedWorld world({0, 0, 1, 1});
+  plant(world, world.add_group("dp", ranks_up_to(4)), 20, 100 * ms, 2 * us);
+  const GroupId pp = world.add_group("pp", {0, 2});
+  for (const std::int64_t at : {50 * ms, 90 * ms}) {
+    world.add(pp, 0, base_ns + at - 10 * us, base_ns + at, CollectiveOp::send, 8).peer = 2;
+    world.add(pp, 2, base_ns + at - 15 * us, base_ns + at, CollectiveOp::recv, 8).peer = 0;
+  }
+  move_clock(world, 2, -10 * ms);
+  const MatchedCollectives matched = world.assemble_alone();
+  ClockModel clock = fit_clocks(matched, world.ranks, comm, problems);
+  ASSERT_EQ(clock.apart.size(), 1U);
+  const std::size_t moves = clock.later.size();
+  keep_causality(matched, world.ranks, comm, clock, problems);
+  EXPECT_EQ(clock.later.size(), moves);
+  EXPECT_EQ(problems.count(Code::clock_and_duration_disagree), 0);
+}
+
 TEST_F(Clock, EveryIterationHasItsOwnOffset) {
   PlantedWorld world({0, 1});
   PlantedWorld later = world;
