@@ -228,6 +228,7 @@ class GzipSource final : public ByteSource {
       filled.file_bytes = piece.file_bytes;
       filled.trailing_bytes = 0;
       filled.status = SourceStatus::gzip_cut;
+      filled.error = "the checksum is wrong: the damage lies anywhere before its end; copy the file again";
       return;
     }
   }

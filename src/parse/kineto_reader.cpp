@@ -37,7 +37,13 @@ class ProblemReport {
 
 void report_scan(const ScanOutcome& scan, ProblemReport& report) {
   const std::int64_t text_bytes = scan.text_bytes;
-  if (scan.status == SourceStatus::gzip_cut) report.add(Code::gzip_cut, {}, text_bytes);
+  const bool ended = scan.status == SourceStatus::end;
+  // What follows a gzip file without being one is the rest of it, if its text is not whole.
+  const bool rest_unreadable = scan.cut && ended && scan.trailing_bytes > 0;
+  if (scan.status == SourceStatus::gzip_cut && !scan.error.empty())
+    report.add(Code::gzip_cut, scan.error);
+  else if (scan.status == SourceStatus::gzip_cut || rest_unreadable)
+    report.add(Code::gzip_cut, {}, text_bytes);
   if (scan.status == SourceStatus::too_large) report.add(Code::size_limit, inflate_limit_text, text_bytes);
   if (scan.trailing_bytes > 0)
     report.add(Code::gzip_trailing_bytes, std::to_string(scan.trailing_bytes) + " bytes", text_bytes);
@@ -45,16 +51,16 @@ void report_scan(const ScanOutcome& scan, ProblemReport& report) {
     const std::string bytes = "bytes " + std::to_string(range.begin) + " to " + std::to_string(range.end);
     report.add(range.too_large ? Code::size_limit : Code::event_damaged, bytes, range.begin, range.count);
   }
-  const bool ended = scan.status == SourceStatus::end;
   if (text_bytes == 0 && ended)
     report.add(Code::empty_file);
-  else if (scan.cut && ended)
+  else if (scan.cut && ended && !rest_unreadable)
     report.add(Code::file_cut, {}, text_bytes);
   if (!scan.found_events && text_bytes > 0) report.add(Code::json_invalid, "no traceEvents", 0);
 }
 
 FileLoss loss_of(const ScanOutcome& scan) {
-  if (scan.cut || scan.status == SourceStatus::gzip_cut || scan.status == SourceStatus::too_large) return FileLoss::rest;
+  // A text that is whole has lost nothing, though its checksum is missing, or is wrong.
+  if (scan.cut || scan.status == SourceStatus::too_large) return FileLoss::rest;
   return scan.damage.empty() ? FileLoss::nothing : FileLoss::pieces;
 }
 

@@ -102,6 +102,27 @@ TEST_P(KinetoGzipTest, WrongChecksumIsDamage) {
   const ReadResult r = read(bytes);
   EXPECT_THAT(r.names(), ElementsAre("a", "b"));
   EXPECT_EQ(r.count(Code::gzip_cut), 1);
+  EXPECT_EQ(r.trace.loss, FileLoss::nothing);  // the text is whole; where it is false, if it is, nobody knows
+}
+
+TEST_P(KinetoGzipTest, AWholeTextHasLostNothingWithItsChecksum) {
+  const std::string bytes = gzip(small_trace());
+  for (std::size_t missing = 1; missing <= 8; ++missing) {
+    const ReadResult r = read(bytes.substr(0, bytes.size() - missing));
+    EXPECT_THAT(r.names(), ElementsAre("a", "b")) << missing;
+    EXPECT_EQ(r.count(Code::gzip_cut), 1) << missing;
+    EXPECT_EQ(r.trace.loss, FileLoss::nothing) << missing;
+  }
+}
+
+TEST_P(KinetoGzipTest, ADamagedHeadOfALaterMemberIsDamageOfTheGzipFile) {
+  const std::string text = long_trace(60), first = gzip(text.substr(0, text.size() / 2));
+  std::string bytes = first + gzip(text.substr(text.size() / 2));
+  bytes[first.size()] = 'x';
+  const ReadResult r = read(bytes);
+  EXPECT_EQ(r.count(Code::gzip_cut), 1);
+  EXPECT_EQ(r.count(Code::file_cut), 0);
+  EXPECT_EQ(r.trace.loss, FileLoss::rest);
 }
 
 TEST_P(KinetoGzipTest, WrongLengthIsDamage) {
