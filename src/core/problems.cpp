@@ -41,8 +41,8 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::matching_not_credible, "matching_not_credible", notice, "Too many matches of a process group are suspect.", "Its cross-rank numbers are absent."},
     {Code::clock_uncorrected, "clock_uncorrected", notice, "A host shares no matched collective with the reference host.", "Its times are on its own clock."},
     {Code::clock_and_duration_disagree, "clock_and_duration_disagree", notice, "Lag by clock and lag by duration differ by more than the clock error.", "Trust the duration form."},
-    {Code::negative_duration, "negative_duration", notice, "Events have a negative duration.", "They count as zero."},
-    {Code::time_out_of_range, "time_out_of_range", loss, "Time stamps are no numbers or do not fit 64-bit nanoseconds.", "The events were left out."},
+    {Code::negative_duration, "negative_duration", notice, "Events of the CPU have a negative duration.", "They count as zero."},
+    {Code::time_out_of_range, "time_out_of_range", loss, "Time stamps are no numbers, do not fit 64-bit nanoseconds, or an event lasts longer than a day.", "The events were left out."},
     {Code::overlap_on_stream, "overlap_on_stream", notice, "Events of one stream overlap in time.", "Unions are used, so no time is counted twice."},
     {Code::card_invalid, "card_invalid", notice, "The workload card or a value of it could not be used.", "Metrics that need it are absent; check the YAML."},
     {Code::card_disagrees, "card_disagrees", notice, "The workload card disagrees with the traces, the run's configuration or itself, or has keys that are not read.", "The traces are believed; the detail says what was done."},
@@ -61,7 +61,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::events_far_from_others, "events_far_from_others", notice, "A few GPU events of a rank lie more than a minute, and ten times the span of all others, before or behind these.", "Their times may be malformed: spans, periods and gaps follow them; the detail names the farthest, look at it in the file."},
     {Code::host_clocks_differ, "host_clocks_differ", notice, "Ranks of one host end common collectives at times that are usually far apart.", "They probably are not on one host: say where they ran with --host-map."},
     {Code::busbw_above_peak, "busbw_above_peak", notice, "Collectives are more than twice as fast as the link that they use.", "Check the hosts (--host-map) and the peak (--peak, card)."},
-    {Code::duration_missing, "duration_missing", notice, "GPU events have no duration, or one that is no number.", "They count as zero: sums and busy times lack them; look at the file."},
+    {Code::duration_missing, "duration_missing", loss, "GPU events have no duration, or one that is negative or no number.", "The events were left out."},
 }};
 
 }  // namespace

@@ -4,23 +4,15 @@
 
 #include "core/shares.hpp"
 #include "parse/decimal.hpp"
+#include "parse/event_time.hpp"
 #include "parse/lost_steps.hpp"
 
 namespace ccl {
 namespace {
 
-// Times of events and the base of the clock are each kept below this, so that their sum fits 64 bits.
-constexpr std::int64_t largest_time_ns = std::int64_t{1} << 62;
-// Begin events that wait for their end are kept as text.
-constexpr std::size_t most_open_bytes = std::size_t{64} << 20;
 constexpr std::string_view engine = "autograd::engine::evaluate_function: ";
 // ROCm traces without correlation are joined by External id; this keeps the two kinds of number apart.
 constexpr std::int64_t external_id_space = std::int64_t{1} << 62;
-
-bool fits(std::int64_t start_ns, std::int64_t dur_ns) {
-  return start_ns > -largest_time_ns && start_ns < largest_time_ns && dur_ns < largest_time_ns &&
-         start_ns + dur_ns < largest_time_ns;
-}
 
 std::int64_t join_key(std::int64_t correlation, std::int64_t external_id) {
   if (correlation != 0) return correlation;
@@ -74,6 +66,7 @@ bool KinetoBuilder::add_usual_gpu(Category category, const char* name, const cha
   UsualEvent event;
   KnownName* const known = names_.find_next(NameChain::gpu_events, name, end, behind);
   if (known == nullptr || !usual_gpu_.read(behind, end, static_cast<std::uint64_t>(category), event)) return false;
+  if (!is_possible_time(event.start_ns, event.dur_ns)) return false;
   any_event_ = true;
   ++trace_.events_count;
   GpuArguments arguments;
@@ -139,50 +132,23 @@ void KinetoBuilder::add_timed(const EventText& event) {
     ++counts_.out_of_range;
     return;
   }
-  if (duration.status == DecimalStatus::absent && is_on_gpu(event.category)) ++counts_.no_duration;
+  if (duration.status == DecimalStatus::absent && is_on_gpu(event.category)) {
+    ++counts_.no_duration;
+    return;
+  }
   add_complete(event, start.value, duration.value);
 }
 
-void KinetoBuilder::add_begin(const EventText& event, std::string_view text) {
-  paired_ = true;
-  std::vector<std::string>& stack = open_[std::string(event.process.text) + '/' + std::string(event.thread.text)];
-  const bool wanted = filter_.wants_category(event.category) && filter_.wants_name(event.category, event.name);
-  if (wanted && open_bytes_ + text.size() > most_open_bytes) ++counts_.open_dropped;
-  stack.emplace_back(wanted && open_bytes_ + text.size() <= most_open_bytes ? text : std::string_view{});
-  open_bytes_ += stack.back().size();
-}
-
-void KinetoBuilder::add_end(const EventText& event) {
-  paired_ = true;
-  const auto open = open_.find(std::string(event.process.text) + '/' + std::string(event.thread.text));
-  if (open == open_.end() || open->second.empty()) return;
-  const std::string text = std::move(open->second.back());
-  open->second.pop_back();
-  open_bytes_ -= text.size();
-  ++trace_.events_count;
-  if (text.empty()) return;
-  EventText begin;
-  if (filter_.read(text, begin) != EventFate::wanted) return;
-  if (begin.arguments.empty()) begin.arguments = event.arguments;
-  const Decimal start = parse_us_as_ns(begin.time.text);
-  const Decimal end = parse_us_as_ns(event.time.text);
-  if (start.status == DecimalStatus::absent || end.status == DecimalStatus::absent) {
-    if (is_on_gpu(begin.category)) ++counts_.no_time;
-    return;
-  }
-  if (start.status != DecimalStatus::ok || end.status != DecimalStatus::ok || !fits(start.value, 0) || !fits(end.value, 0)) {
-    ++counts_.out_of_range;
-    return;
-  }
-  add_complete(begin, start.value, end.value - start.value);
-}
-
 void KinetoBuilder::add_complete(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
+  if (dur_ns < 0 && is_on_gpu(event.category)) {  // as zero it would be the shortest of its collective
+    ++counts_.no_duration;
+    return;
+  }
   if (dur_ns < 0) {
     ++counts_.negative;
     dur_ns = 0;
   }
-  if (!fits(start_ns, dur_ns)) {
+  if (!is_possible_time(start_ns, dur_ns)) {
     ++counts_.out_of_range;
     return;
   }
@@ -196,7 +162,7 @@ void KinetoBuilder::add_complete(const EventText& event, std::int64_t start_ns, 
 void KinetoBuilder::add_memory_usage(const EventText& event) {
   constexpr std::int64_t largest_bytes = std::int64_t{1} << 48;
   const Decimal time = parse_us_as_ns(event.time.text);
-  if (time.status != DecimalStatus::ok || !fits(time.value, 0) || event.arguments.empty()) return;
+  if (time.status != DecimalStatus::ok || !is_possible_time(time.value) || event.arguments.empty()) return;
   MemoryUsage usage;
   usage.time_ns = time.value;
   std::int64_t device_type = -1, device = -1;
@@ -360,7 +326,7 @@ void KinetoBuilder::shift_times(std::int64_t base_ns, std::span<const Processors
 void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Problems& problems,
                           std::span<const Processors> lent) {
   launches_.finish(trace_.events);
-  const std::int64_t left_out_count = counts_.out_of_range + counts_.no_time + header.swallowed_count;
+  const std::int64_t left_out_count = counts_.out_of_range + counts_.no_time + counts_.no_duration + header.swallowed_count;
   if (trace_.loss == FileLoss::nothing && left_out_count > 0) trace_.loss = FileLoss::pieces;
   if (trace_.loss != FileLoss::nothing) launches_.tell_left_over(trace_);
   if (trace_.launches_until_ns != absent_ns) trace_.lost_between = marks_.between_launches();

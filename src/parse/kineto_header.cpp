@@ -4,13 +4,11 @@
 #include <limits>
 
 #include "parse/decimal.hpp"
+#include "parse/event_time.hpp"
 #include "parse/kineto_arguments.hpp"
 
 namespace ccl {
 namespace {
-
-// Base and event times are each kept below this, so that their sum fits.
-constexpr std::int64_t largest_time_ns = std::int64_t{1} << 62;
 
 constexpr std::array<std::string_view, 10> header_keys{
     "distributedInfo", "deviceProperties", "computeProperties", "baseTimeNanoseconds", "hostname",
@@ -92,7 +90,7 @@ void read_header_value(std::string_view raw_key, const JsonValue& value, TraceHe
     if (value.type == JsonType::array) read_devices(value.text, header);
   } else if (raw_key == "baseTimeNanoseconds") {
     const Decimal base = parse_decimal(value.text, 0);
-    const bool fits = base.value < largest_time_ns && base.value > -largest_time_ns;
+    const bool fits = is_possible_time(base.value);
     header.base_out_of_range = base.status == DecimalStatus::out_of_range || !fits;
     header.base_ns = base.status == DecimalStatus::ok && fits ? base.value : 0;
   } else if (raw_key.find("host") != std::string_view::npos || raw_key == "HOSTNAME") {
