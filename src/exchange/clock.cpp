@@ -73,7 +73,7 @@ PairFit fit_slope(const HostPair& hosts, const Ends& pair) {
   PairFit fit = fit_of(hosts, pair);
   fit.span_ns = pair.back().a_ns - pair.front().a_ns;
   const double slope = slope_of(pair);
-  fit.slope_ppt = std::llround(slope * 1e12);
+  fit.slope_ppt = std::llround(std::clamp(slope, -1e6, 1e6) * 1e12);
   std::vector<std::int64_t> rest;
   for (const PairEnds& e : pair)
     rest.push_back(e.a_ns - e.b_ns - std::llround(slope * static_cast<double>(e.a_ns - pair[0].a_ns)));
@@ -82,7 +82,7 @@ PairFit fit_slope(const HostPair& hosts, const Ends& pair) {
   const std::int64_t residual_ns = residual_of(std::move(rest));
   const double drifted_ns = std::abs(slope) * static_cast<double>(fit.span_ns);
   fit.drift_usable = fit.count >= least_for_drift && fit.span_ns > 0 &&
-                     (fit.span_ns >= residual_ns * span_per_residual ||
+                     (fit.span_ns / span_per_residual >= residual_ns ||  // so that clocks a year apart do not overflow
                       (fit.count >= least_for_clear_drift && drifted_ns >= clear_drift * static_cast<double>(residual_ns)));
   return fit;
 }

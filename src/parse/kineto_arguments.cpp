@@ -70,7 +70,7 @@ void walk_gpu_arguments(JsonWalk walk, const char* end, ArgumentNeeds needs, boo
     } else if (is(key, "External id")) {
       if (out.external_id < 0) out.external_id = parse_integer(text, -1);
     } else if (is(key, "bytes")) {
-      out.bytes = parse_integer(text, -1);
+      out.bytes = device_bytes(text);
     } else if (is(key, "Collective name")) {
       out.has_collective = walk.value().present();
     } else if (needs == ArgumentNeeds::all && text.size() < 32) {
@@ -114,6 +114,12 @@ LaunchArguments read_launch_arguments(std::string_view arguments) {
     }
   }
   return out;
+}
+
+std::int64_t device_bytes(std::string_view text) {
+  constexpr std::int64_t largest_bytes = std::int64_t{1} << 48;
+  const std::int64_t value = parse_integer(text, -1);
+  return value >= 0 && value <= largest_bytes ? value : -1;
 }
 
 std::int32_t read_sequence_number(std::string_view arguments) {

@@ -31,6 +31,9 @@ struct LaunchArguments {
 };
 LaunchArguments read_launch_arguments(std::string_view arguments);
 
+/// Bytes that a GPU copies or holds; −1: none, or more than 2^48, so that sums of a file fit 64 bits.
+std::int64_t device_bytes(std::string_view text);
+
 /// "Sequence number" of an autograd operation, −1 if there is none.
 std::int32_t read_sequence_number(std::string_view arguments);
 

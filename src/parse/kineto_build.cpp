@@ -160,19 +160,14 @@ void KinetoBuilder::add_complete(const EventText& event, std::int64_t start_ns, 
 }
 
 void KinetoBuilder::add_memory_usage(const EventText& event) {
-  constexpr std::int64_t largest_bytes = std::int64_t{1} << 48;
   const Decimal time = parse_us_as_ns(event.time.text);
   if (time.status != DecimalStatus::ok || !is_possible_time(time.value) || event.arguments.empty()) return;
   MemoryUsage usage;
   usage.time_ns = time.value;
   std::int64_t device_type = -1, device = -1;
-  const auto bytes = [](std::string_view text) {
-    const std::int64_t value = parse_integer(text, -1);
-    return value >= 0 && value <= largest_bytes ? value : -1;
-  };
   for (JsonWalk walk(event.arguments); walk.next();) {
-    if (walk.key() == "Total Allocated") usage.allocated_bytes = bytes(walk.value().text);
-    if (walk.key() == "Total Reserved") usage.reserved_bytes = bytes(walk.value().text);
+    if (walk.key() == "Total Allocated") usage.allocated_bytes = device_bytes(walk.value().text);
+    if (walk.key() == "Total Reserved") usage.reserved_bytes = device_bytes(walk.value().text);
     if (walk.key() == "Device Id") device = parse_integer(walk.value().text, -1);
     if (walk.key() == "Device Type") device_type = parse_integer(walk.value().text, -1);
   }

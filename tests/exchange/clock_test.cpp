@@ -226,6 +226,17 @@ TEST_F(Clock, RanksThatDisagreeOnOneHostDoNotMoveIt) {
   EXPECT_EQ(problems.count(Code::clock_and_duration_disagree), 0);
 }
 
+// One rank of host 1 is a day ahead of the other: what is left of the ends is a day, too much for a drift, or a product.
+TEST_F(Clock, WhatIsADayApartHasNoDrift) {
+  PlantedWorld world({0, 0, 1, 1});
+  plant(world, world.add_group("dp", ranks_up_to(4)), 20, 100 * ms, 2 * us);
+  plant(world, world.add_group("pp", {0, 2}), 20, 100 * ms, 2 * us);
+  move_clock(world, 2, 24 * 3600 * s);
+  const ClockModel clock = fit(world);
+  EXPECT_EQ(clock.apart.size(), 1U);
+  EXPECT_EQ(clock.hosts[1].drift_ppb, 0);
+}
+
 TEST_F(Clock, EveryIterationHasItsOwnOffset) {
   PlantedWorld world({0, 1});
   PlantedWorld later = world;

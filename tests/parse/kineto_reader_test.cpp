@@ -45,6 +45,17 @@ TEST_P(KinetoReaderTest, KeepsKernelsCopiesAndSets) {
   EXPECT_EQ(r.problems.count(Severity::data_loss), 0);
 }
 
+TEST_P(KinetoReaderTest, BytesThatNoGpuHoldsAreUnknown) {
+  const char* const events = R"j({"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 9, "ts": 30, "dur": 2,
+          "args": {"device": 0, "context": 1, "stream": 9, "correlation": 43, "bytes": 9000000000000000000}},
+         {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 9, "ts": 33, "dur": 2,
+          "args": {"device": 0, "context": 1, "stream": 9, "correlation": 44, "bytes": 281474976710656}})j";
+  const ReadResult r = read(trace_text(events));
+  for (const MemoryOperation& operation : r.trace.memory_operations) EXPECT_NE(operation.bytes, 9000000000000000000);
+  ASSERT_FALSE(r.trace.memory_operations.empty());
+  EXPECT_EQ(r.trace.memory_operations.back().bytes, 281474976710656);
+}
+
 TEST_P(KinetoReaderTest, AListOfDevicesThatRunsOnIntoTheEventsTellsNoNumber) {
   const ReadResult r = read(R"({"deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85028372480},)" +
                             kernel_text("gemm", "5", "1") + "," + kernel_text("gemm", "7", "1") +
