@@ -8,6 +8,7 @@
 
 #include "core/sort_runs.hpp"
 #include "core/statistics.hpp"
+#include "core/wide.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 
@@ -29,7 +30,7 @@ template <class Row, class Numerator, class Denominator>
 PooledRatio pooled_ratio(const std::vector<Row>& rows, Numerator numerator, Denominator denominator) {
   struct Sum {
     RankKey rank;
-    std::int64_t above = 0, below = 0;
+    Wide above = 0, below = 0;  // windows of clocks that are years apart are summed over all ranks
     const RankKey& key() const { return rank; }
     void combine(const Sum& more) {
       above += more.above;
