@@ -26,6 +26,7 @@ class Lane:
 def lanes_of_a_step(results):
     """(iteration, step, lanes in order of pipeline and stage) of the middle step that has micro-batches."""
     results.metric("microbatch")
+    results.need_clocks()
     places = results.table("model_groups", "rank", "pipeline", "stage", "model_replica")
     place = {int(r["rank"]): (int(r["pipeline"]), int(r["stage"]), int(r["model_replica"]))
              for r in places if r["pipeline"] >= 0}

@@ -67,6 +67,13 @@ class Results:
             raise Skip(f"{name} is {status}" + (f": {reason}" if reason else ""))
         return self.file[group].attrs
 
+    def need_clocks(self):
+        """Lanes of several ranks beside each other say nothing where their clocks are not known."""
+        group = "metrics/pipeline_bubble"
+        reason = self.attribute("reason", "", group)
+        if self.attribute("status", "", group) == "absent" and "clocks are known to" in reason:
+            raise Skip(reason)
+
     def column_text(self, path):
         """The attribute columns: name -> {unit, description}, as the JSON text of the file."""
         text = self.file[path].attrs.get("columns", "{}")

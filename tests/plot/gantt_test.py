@@ -66,7 +66,7 @@ class GanttTest(PlantedTest):
         self.assertRegex(lines["pipeline_replica"], r"^4 ranks of a model replica \(the one of 2 with most idle time\) are "
                                                     r"in no micro-batch .* of step 6")
         self.assertEqual(lines["microbatch_overlap"], "Inside micro-batches compute hides 50% of the communication of forward, "
-                                                      "0% of the communication of backward; a micro-batch takes "
+                                                      "0% of the communication of backward; a micro-batch takes in the mean "
                                                       "forward 1 ms, backward 2 ms")
         self.assertTrue((folder / "pipeline_gantt.svg").exists())
 
@@ -90,6 +90,15 @@ class GanttTest(PlantedTest):
             file["metrics/microbatch/by_phase"][...] = rows
         lines, _ = self.plot(self.path, "--only", "pipeline_gantt")
         self.assertEqual(lines["pipeline_gantt"], "skipped: no micro-batch has a number and a time")
+
+    def test_lanes_on_clocks_that_are_not_known_are_not_drawn(self):
+        reason = "the clocks are known to 3600000000 us only, more than 1 % of the window (13.8 ms)"
+        with h5py.File(self.path, "r+") as file:
+            group = file.require_group("metrics/pipeline_bubble")
+            group.attrs["status"], group.attrs["reason"] = "absent", reason
+        lines, _ = self.plot(self.path, "--only", "pipeline_gantt,pipeline_replica")
+        self.assertEqual(lines["pipeline_gantt"], f"skipped: {reason}")
+        self.assertEqual(lines["pipeline_replica"], f"skipped: {reason}")
 
 
 if __name__ == "__main__":

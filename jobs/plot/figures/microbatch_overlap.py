@@ -53,5 +53,5 @@ def draw(results):
     text = "Inside micro-batches compute hides " + ", ".join(texts) if texts else \
         "Micro-batches hold no communication but that of dp and pp"
     lengths = [f"{direction} {look.say_ns(float(rows['wall_ns'][rows['direction'] == direction].mean()))}" for direction in here]
-    look.title(fig, f"{text}; a micro-batch takes {', '.join(lengths)}")
+    look.title(fig, f"{text}; a micro-batch takes in the mean {', '.join(lengths)}")
     return fig
