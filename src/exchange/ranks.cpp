@@ -183,20 +183,12 @@ Ranks agree_on_ranks(const std::vector<RankFacts>& mine, const Input& input, con
   ByteWriter out;
   for (const RankFacts& facts : mine) facts.pack(out);
   std::vector<RankFacts> all;
-  // A file that several workers read lost what each of them lost.
-  std::map<std::int32_t, std::map<std::int32_t, std::int64_t>> lost;  // by file and worker
   const std::vector<Bytes> parts = comm.gather_all(out.take());
   for (std::size_t worker = 0; worker < parts.size(); ++worker) {
     for (ByteReader in(parts[worker]); !in.at_end();) {
       all.push_back(RankFacts::unpack(in));
       all.back().worker = static_cast<std::int32_t>(worker);
-      lost[all.back().file][all.back().worker] = all.back().lost_events_count;
     }
-  }
-  for (RankFacts& facts : all) {
-    if (lost[facts.file].size() < 2) continue;
-    facts.lost_events_count = 0;
-    for (const auto& [worker, count] : lost[facts.file]) facts.lost_events_count += count;
   }
   std::vector<UnreadFile> unread = unread_files(why_unread(problems, comm), all, input);
   Problems elsewhere;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "parse/finish.hpp"
+#include "parse/lost_steps.hpp"
 #include "parse/nsys_steps.hpp"
 
 namespace ccl {
@@ -89,7 +90,7 @@ bool NsysBuild::decide_on_processes(const NsysGpuRow& row) {
     if (!nameless_.empty())
       problems_.add({.code = Code::event_damaged, .file = file_.shown, .count = static_cast<std::int64_t>(nameless_.size()),
                      .detail = "rows of GPU work that name no process"});
-    lost(static_cast<std::int64_t>(nameless_.size()));
+    for (std::size_t i = 0; i < nameless_.size(); ++i) lost_row({.gpu = true});
     nameless_.clear();
     return true;
   }
@@ -105,10 +106,6 @@ void NsysBuild::take_nameless() {
 }
 
 void NsysBuild::gpu(const NsysGpuRow& row) {
-  if (row.end_ns < row.start_ns) {
-    problems_.add({.code = Code::negative_duration, .file = file_.shown});
-    return;
-  }
   if (!process_column_ && !processless_ && !decide_on_processes(row)) return;
   RankTrace& trace = process(processless_ ? 0 : row.process).trace;
   if (row.bytes >= 0 && options_.wants.memory_sizes)
@@ -314,6 +311,8 @@ void NsysBuild::repeat_backward(Process& process) {
 
 void NsysBuild::build(const TraceSink& sink) {
   take_nameless();
+  for (const auto& [key, owner] : processes_)  // whose rows these were is not told: no rank has that process
+    if (owner.trace.events.size() == 0 && !others_.contains(key)) lost_rows_ += owner.lost_rows;
   for (const auto& [key, device] : others_) process(key).lowest_device = device;
   name_mpi_ranks();
   std::vector<Process*> ordered, own;
@@ -325,6 +324,7 @@ void NsysBuild::build(const TraceSink& sink) {
     if (elsewhere) continue;
     resolve_names(owner);
     join_launches(owner);
+    settle_losses(owner);
     read_ranges(owner);
     add_collectives(owner);
     own.push_back(&owner);
@@ -352,7 +352,6 @@ void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
   trace.gpu = gpu_name_;
   trace.gpu_memory_bytes = gpu_memory_bytes_;
   trace.gpus_in_node = gpus_;
-  trace.lost_events_count = lost_rows_;
   trace.events_count += static_cast<std::int64_t>(trace.events.size());
   settle_shapes(trace);
   std::int64_t epoch_ns = normalised_ ? 0 : epoch_ns_;
@@ -367,6 +366,7 @@ void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
   trace.slices.shift(epoch_ns);
   for (Step& step : trace.steps) shift(step.start_ns), shift(step.end_ns);
   for (CounterSample& sample : trace.counters) shift(sample.time_ns);
+  shift_losses(trace, epoch_ns);
   if (cut_) {  // calls that launch nothing are kept with those that do: how far the events go is told by their launches
     trace.loss = FileLoss::rest;
     for (const std::int64_t launch_ns : trace.events.launch_ns)

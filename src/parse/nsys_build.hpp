@@ -49,6 +49,15 @@ struct NsysRangeRow {
   std::span<const std::byte> payload;
 };
 
+/// What is known of a row that can not be used.
+struct NsysLostRow {
+  std::uint64_t process = 0;      // 0: any may have lost it
+  bool launch = false;            // of a call
+  bool gpu = false;               // of GPU work, with its launch if told
+  EventKind kind = EventKind::compute;
+  std::int64_t correlation = 0;
+};
+
 /// How one entry of an NVTX payload is found: by schema, name and offset, never by fixed ids.
 struct NsysPayloadField {
   std::uint64_t schema = 0;
@@ -100,8 +109,10 @@ class NsysBuild {
   void counter(std::int64_t time_ns, std::int64_t type, std::int64_t metric, std::int64_t value);
   /// RANK="3" and the like of the captured process; other variables are not kept.
   void environment(std::string_view assignment);
+  /// Of the file as a whole; no step is made of them.
   void lost(std::int64_t rows);
-  /// A table ended before its last row.
+  void lost_row(const NsysLostRow& row);
+  /// A table that steps are made of ended before its last row.
   void cut() { cut_ = true; }
   bool any_process_missing() const { return processless_; }
 
@@ -122,6 +133,12 @@ class NsysBuild {
     std::uint64_t communicator = 0;
     std::int32_t comm_rank = -1, comm_size = -1, peer = -1;
   };
+  /// Work that was not read, where it would stand among the events in file order.
+  struct LostWork {
+    std::size_t at = 0;
+    EventKind kind = EventKind::compute;
+    std::int64_t correlation = 0;
+  };
   /// One process's place in a communicator, from its CommInitRank or CommSplit.
   struct Seat {
     std::int32_t place = -1, size = -1;
@@ -139,6 +156,9 @@ class NsysBuild {
     std::int32_t lowest_device = 0;
     Column<Launch> launches;
     std::vector<Range> ranges;
+    std::vector<LostWork> lost_work;
+    std::int64_t lost_rows = 0, lost_of_any = 0;
+    bool lost_launches = false;
     std::vector<NsysCallRow> calls;  // whose names are not known yet
     std::map<std::uint64_t, std::uint32_t> threads;
     std::uint64_t last_tid = 0;
@@ -158,6 +178,9 @@ class NsysBuild {
   void resolve_names(Process& process);
   static void sum_memory(RankTrace& trace);
   void join_launches(Process& process);
+  static void note_lost_work(Process& process, EventKind kind, std::int64_t correlation);
+  static Interval launches_around(const RankTrace& trace, const LostWork& lost);
+  void settle_losses(Process& process) const;
   /// False: the row is kept until it is known whether rows name their processes.
   bool decide_on_processes(const NsysGpuRow& row);
   void take_nameless();
@@ -212,7 +235,8 @@ class NsysBuild {
   std::int64_t gpu_memory_bytes_ = -1, sm_count_ = -1;
   std::int32_t gpus_ = 0;
   std::map<std::string, std::int64_t> environment_;
-  std::int64_t lost_rows_ = 0;
+  std::int64_t lost_rows_ = 0, lost_of_any_ = 0;  // of the file; those of GPU work that name no process
+  bool lost_launches_ = false;                    // calls that name no process
   bool cut_ = false;
   std::vector<NsysGpuRow> nameless_;
   bool processless_ = false, process_column_ = false;

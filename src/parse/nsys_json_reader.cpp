@@ -41,6 +41,7 @@ class Lines {
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) return true;
     if (!read_nsys_json_line(text, line_)) {
       ++damaged_;
+      build_.lost_row(lost_line(text));
       return false;
     }
     ++count_;
@@ -48,8 +49,13 @@ class Lines {
     std::int64_t id = 0;
     for (const std::string_view string : line_.strings) build_.string(id++, clean_text(string));
     const auto table = by_name_.find(line_.table);
-    if (table == by_name_.end()) return true;
-    if (!table->second->take(JsonRow(line_, table->second->columns))) ++lost_;
+    last_ = table == by_name_.end() ? nullptr : table->second;
+    if (last_ == nullptr) return true;
+    const JsonRow row(line_, table->second->columns);
+    if (!table->second->take(row)) {
+      ++lost_;
+      build_.lost_row(lost_row_of(*table->second, row));
+    }
     return true;
   }
 
@@ -59,17 +65,27 @@ class Lines {
     };
     say(damaged_, "lines that are no JSON objects");
     say(lost_, "rows without usable numbers");
-    build_.lost(damaged_ + lost_);
   }
   std::int64_t count() const { return count_; }
 
  private:
+  /// Of the table it names, or of that of the line before: the lines of a table stand together.
+  NsysLostRow lost_line(std::string_view text) const {
+    const NsysTable* of = last_;
+    for (const NsysTable& table : tables_)
+      if (text.find('"' + std::string(table.name) + '"') != std::string_view::npos) of = &table;
+    if (of == nullptr) return {};
+    static const NsysJsonLine nothing{};
+    return lost_row_of(*of, JsonRow(nothing, of->columns));
+  }
+
   NsysBuild& build_;
   const TraceFile& file_;
   Problems& problems_;
   std::vector<NsysTable> tables_;
   std::map<std::string_view, const NsysTable*> by_name_;
   NsysJsonLine line_;
+  const NsysTable* last_ = nullptr;
   std::int64_t count_ = 0, damaged_ = 0, lost_ = 0;
 };
 

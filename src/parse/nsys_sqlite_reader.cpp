@@ -94,6 +94,10 @@ struct Share {
   bool known = true;  // else the file is not shared: part 0 has all of it
   bool damaged = false;
 
+  bool has(std::uint64_t process) const {
+    const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), process) != list.end(); };
+    return in(own) || in(elsewhere);
+  }
   std::optional<ProcessFilter> filter(const NsysTable& table) const {
     if (table.process_column.empty()) return {};
     ProcessFilter filter{table.process_column, part.number == 0 ? elsewhere : own, part.number == 0, ""};
@@ -127,8 +131,14 @@ Reading read_table(const SqliteFile& database, const NsysTable& table, const Sha
   const bool speaks = share.part.number == 0;
   constexpr std::int64_t between_looks = 1 << 16;
   std::int64_t lost = 0, count = 0;
+  bool of_all = false;  // a row that others would have to know of
   while (rows.next()) {
-    lost += table.take(rows) ? 0 : 1;
+    if (!table.take(rows)) {
+      const NsysLostRow row = lost_row_of(table, rows);
+      build.lost_row(row);
+      of_all = of_all || (filter && !share.has(row.process));
+      ++lost;
+    }
     if (++count % between_looks == 0 && progress.stop_requested()) return Reading::nothing;
   }
   if (!filter && !speaks) lost = 0;
@@ -136,12 +146,12 @@ Reading read_table(const SqliteFile& database, const NsysTable& table, const Sha
     problems.add({.code = Code::event_damaged, .file = file.shown, .count = lost,
                   .detail = "rows of " + std::string(table.name) + " without usable numbers"});
   if (rows.damaged()) {
-    build.cut();
+    build.lost(1);
+    if (table.makes_steps) build.cut();
     problems.add({.code = Code::file_cut, .file = file.shown,
                   .detail = "table " + std::string(table.name) + ": " + rows.error()});
   }
-  build.lost(lost + (rows.damaged() ? 1 : 0));
-  return rows.damaged() ? Reading::damaged : Reading::whole;
+  return rows.damaged() || of_all ? Reading::damaged : Reading::whole;
 }
 
 /// The rows of a part into the build; bytes: for progress. Nothing: no export, a stop signal, or all of it is part 0's.
@@ -178,8 +188,8 @@ Reading read_part(const TraceFile& file, FilePart part, std::int64_t bytes, Nsys
   return reading;
 }
 
-// A table ends at the first row that can not be read, whoever's it is, but who reads a part sees the rows of others by
-// halves: of a damaged export part 0 reads all.
+// A table ends at the first row that can not be read, whoever's it is, and a row that names no process may be anyone's,
+// but who reads a part sees the rows of others by halves: of such an export part 0 reads all.
 void NsysSqliteReader::read(const TraceFile& file, const ReadOptions& options, Problems& problems,
                             Progress& progress, const TraceSink& sink) {
   std::int64_t bytes = file.bytes;

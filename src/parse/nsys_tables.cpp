@@ -254,9 +254,23 @@ std::uint64_t process_of_row(std::optional<std::int64_t> global_pid) {
   return global_pid == -1 ? 0 : unsigned_of(global_pid) >> 24;
 }
 
+NsysLostRow lost_row_of(const NsysTable& table, const TableRow& row) {
+  NsysLostRow lost;
+  const auto column = std::find(table.columns.begin(), table.columns.end(), table.process_column) - table.columns.begin();
+  if (!table.process_column.empty()) lost.process = process_of_row(row.integer(static_cast<std::size_t>(column)));
+  lost.launch = table.name == "CUPTI_ACTIVITY_KIND_RUNTIME";
+  lost.gpu = std::find(nsys_gpu_tables.begin(), nsys_gpu_tables.end(), table.name) != nsys_gpu_tables.end();
+  if (!lost.gpu) return lost;
+  constexpr std::size_t correlation = 4;  // of nsys_gpu_columns
+  lost.correlation = row.integer(correlation).value_or(0);
+  if (table.name == "CUPTI_ACTIVITY_KIND_MEMCPY") lost.kind = EventKind::memory_copy;
+  if (table.name == "CUPTI_ACTIVITY_KIND_MEMSET") lost.kind = EventKind::memory_set;
+  return lost;
+}
+
 bool read_gpu_place(const TableRow& row, std::uint64_t& process, std::int32_t& device) {
   NsysGpuRow found;
-  if (!place(row, found) || found.process == 0 || found.end_ns < found.start_ns) return false;
+  if (!place(row, found) || found.process == 0) return false;
   process = found.process;
   device = found.device;
   return true;
@@ -272,6 +286,8 @@ std::vector<NsysTable> nsys_tables(NsysBuild& build, const TraceFile& file, Prob
     const auto has = [&](std::string_view column) {
       return std::find(table.columns.begin(), table.columns.end(), column) != table.columns.end();
     };
+    table.makes_steps = table.name != "GPU_METRICS" && table.name != "DIAGNOSTIC_EVENT" &&
+                        table.name != "CUDA_GPU_MEMORY_USAGE_EVENTS" && !table.name.starts_with("TARGET_INFO_");
     if (table.name == "ThreadNames" || table.name == "MPI_RANKS") continue;
     table.process_column = has("globalPid") ? "globalPid" : has("globalTid") ? "globalTid" : "";
     table.names_ranks = table.name == "NVTX_EVENTS";

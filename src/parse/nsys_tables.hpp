@@ -20,10 +20,14 @@ struct NsysTable {
   /// The column that names the process a row is of; empty: the rows are of the file.
   std::string_view process_column = "";
   bool names_ranks = false;  // rows of other processes may tell ranks and communicators
+  bool makes_steps = true;   // false: samples and descriptions; what of them is lost is missing in no step
 };
 
 /// What owns a row by its globalPid, 0 if none does: -1 is written for none, too.
 std::uint64_t process_of_row(std::optional<std::int64_t> global_pid);
+
+/// A row that take() did not want.
+NsysLostRow lost_row_of(const NsysTable& table, const TableRow& row);
 
 /// Of a row of GPU work, where the kernels name their processes: whether build.gpu() would keep an event, its process and
 /// its device. The table is one of nsys_gpu_tables, its first six columns nsys_gpu_columns.

@@ -61,13 +61,15 @@ std::string text_of(const Loss& loss, std::set<Code>& explained) {
 }  // namespace
 
 std::vector<std::string> loss_lines(const Results& results, std::size_t most) {
-  std::map<std::string, std::set<std::int32_t>> ranks;
+  std::map<std::string, std::set<std::int32_t>> ranks, damaged;
   std::set<std::string> packed;
   for (const TraceFile& file : results.input.files)
     if (file.gzip) packed.insert(file.shown);
   for (const RankEntry& entry : results.ranks.entries)
     if (entry.facts.file >= 0)
-      ranks[results.input.files[static_cast<std::size_t>(entry.facts.file)].shown].insert(entry.rank.value);
+      (entry.facts.damaged() ? damaged : ranks)[results.input.files[static_cast<std::size_t>(entry.facts.file)].shown].insert(
+          entry.rank.value);
+  for (auto& [file, of_file] : damaged) ranks[file] = of_file;  // of the ranks of one file those that lost something
   std::map<std::string, Loss> by_file;
   for (const Problem& row : results.problems.rows()) {
     if (info(row.code).severity == Severity::notice) continue;

@@ -67,6 +67,22 @@ class NsysSharedTest(unittest.TestCase):
         self.assertEqual(warnings["profiler_warning"], 1)
         self.assertGreater(warnings["event_damaged"], 0)
 
+    def test_a_row_left_out_costs_a_step_of_its_rank(self):
+        folder, path = self.planted("--mesh", "dp_shard=4,tp=2")
+        with sqlite3.connect(path) as base:
+            base.execute(f"UPDATE {BY_PID[0]} SET \"end\" = start + 8000000000000000000 "
+                         f"WHERE rowid = (SELECT MIN(rowid) FROM {BY_PID[0]})")
+        base.close()
+        output = self.same_from_any_number(folder)
+        self.assertRegex(output.attributes()["coverage"],
+                         r"^8 of 8 ranks analysed, 1 of them in part: rank \d \(step \d+ lost with the damage\)$")
+        self.assertRegex(output.summary, r"\nlost +rank \d, nsys_0\.sqlite: event_damaged ")
+        with sqlite3.connect(path) as base:
+            base.execute(f"UPDATE {BY_PID[0]} SET globalPid = 0 WHERE rowid = (SELECT MIN(rowid) FROM {BY_PID[0]})")
+        base.close()
+        self.assertRegex(self.same_from_any_number(folder).attributes()["coverage"],
+                         r"^8 of 8 ranks analysed, 8 of them in part: ranks 0-7 \(")
+
     def test_rows_that_can_not_be_read_end_a_table_for_all(self):
         """Bytes change anywhere behind the schema, so most often in a row that one of the readers looks into."""
         folder, path = self.planted("--mesh", "dp_shard=4,tp=2")

@@ -18,6 +18,7 @@ constexpr std::int64_t process = (std::int64_t{1} << 48) | (std::int64_t{7} << 2
 struct Export {
   std::string text;
   Problems problems;
+  int processes = 1;
 
   Export& line(const std::string& json) {
     text += json + "\n";
@@ -34,10 +35,10 @@ struct Export {
   }
   /// A kernel on a stream and the call that launched it.
   Export& kernel(int name, int correlation, std::int64_t launch, std::int64_t start, std::int64_t end, int stream = 7,
-                 std::int64_t thread = main_thread) {
+                 std::int64_t thread = main_thread, std::int64_t pid = process) {
     const std::string id = std::to_string(correlation);
     line(R"({"correlationId":)" + id + R"(,"deviceId":1,"end":)" + std::to_string(end) + R"(,"globalPid":)" +
-         std::to_string(process) + R"(,"shortName":)" + std::to_string(name) + R"(,"start":)" + std::to_string(start) +
+         std::to_string(pid) + R"(,"shortName":)" + std::to_string(name) + R"(,"start":)" + std::to_string(start) +
          R"(,"streamId":)" + std::to_string(stream) + R"(,"table":"CUPTI_ACTIVITY_KIND_KERNEL"})");
     return line(R"({"correlationId":)" + id + R"(,"end":)" + std::to_string(launch + 2) +
                 R"(,"eventClass":0,"globalTid":)" + std::to_string(thread) + R"(,"start":)" + std::to_string(launch) +
@@ -61,7 +62,7 @@ struct Export {
       ++seen;
       look(trace);
     });
-    EXPECT_EQ(seen, 1);
+    EXPECT_EQ(seen, processes);
   }
 };
 
@@ -108,6 +109,70 @@ TEST(NsysJson, AKernelThatNamesNoProcessCostsItselfAlone) {
       EXPECT_EQ(e.problems.count(Code::event_damaged), 1);
       EXPECT_EQ(e.problems.count(Code::rank_guessed), 0);
     }
+}
+
+/// Two processes with a kernel in each of the steps 4 to 6 of 1000 ns; between those of steps 5 and 6 the lost line.
+Export with_lost_line(const std::string& line) {
+  Export e;
+  e.processes = 2;
+  e.string(5, "gemm");
+  constexpr std::int64_t second = process + (std::int64_t{1} << 24);
+  for (const std::int64_t shift : {process, second})
+    for (int step = 0; step < 3; ++step)
+      e.range(main_thread - process + shift, "step " + std::to_string(step + 4), 1000 * step, 1000 * step + 900);
+  for (int step = 0; step < 3; ++step) {
+    if (step == 2) e.line(line);
+    for (const std::int64_t shift : {process, second})
+      e.kernel(5, 41 + step, 1000 * step + 100, 1000 * step + 150, 1000 * step + 250, 7, main_thread - process + shift, shift);
+  }
+  // The launch of the line, if it tells its correlation.
+  return e.line(R"({"correlationId":90,"end":1302,"eventClass":0,"globalTid":)" + std::to_string(main_thread) +
+                R"(,"start":1300,"table":"CUPTI_ACTIVITY_KIND_RUNTIME"})");
+}
+
+std::vector<std::int64_t> lost_steps(const RankTrace& trace) {
+  std::vector<std::int64_t> lost;
+  for (const Step& step : trace.steps)
+    if (step.lost_events) lost.push_back(step.number);
+  return lost;
+}
+
+TEST(NsysJson, ARowLeftOutCostsItsProcessTheStepItWasLaunchedIn) {
+  using Steps = std::vector<std::int64_t>;
+  const auto lost = [](const std::string& columns, const std::string& table = "CUPTI_ACTIVITY_KIND_KERNEL") {
+    std::vector<std::pair<std::int64_t, Steps>> found;
+    Export e = with_lost_line("{" + columns + R"("deviceId":1,"shortName":5,"streamId":7,"table":")" + table + "\"}");
+    e.read([&](const RankTrace& trace) { found.emplace_back(trace.lost_events_count, lost_steps(trace)); });
+    EXPECT_EQ(e.problems.count(Code::event_damaged), 1);
+    return found;
+  };
+  using Found = std::vector<std::pair<std::int64_t, Steps>>;
+  const std::string late = R"("start":1350,"end":8000000000000001350,)", own = R"("globalPid":)" + std::to_string(process) + ",";
+  EXPECT_EQ(lost(late + own + R"("correlationId":90,)"), (Found{{1, {5}}, {0, {}}}));
+  EXPECT_EQ(lost(late + own), (Found{{1, {5, 6}}, {0, {}}})) << "somewhere between the launches of its neighbours";
+  EXPECT_EQ(lost(late + R"("correlationId":90,)"), (Found{{1, {5, 6}}, {1, {5, 6}}})) << "any of them may have had it";
+  EXPECT_EQ(lost(own, "CUDA_GPU_MEMORY_USAGE_EVENTS"), (Found{{1, {}}, {0, {}}})) << "no step is made of it";
+}
+
+TEST(NsysJson, ALineThatIsNoJsonMayHaveBeenAKernel) {
+  std::vector<std::vector<std::int64_t>> lost;
+  with_lost_line(R"({"table":"CUPTI_ACTIVITY_KIND_KERNEL","start":1350,"end)").read([&](const RankTrace& trace) {
+    lost.push_back(lost_steps(trace));
+  });
+  EXPECT_EQ(lost, (std::vector<std::vector<std::int64_t>>{{5, 6}, {5, 6}}));
+  lost.clear();
+  with_lost_line(R"({"table":"StringIds","va)").read([&](const RankTrace& trace) { lost.push_back(lost_steps(trace)); });
+  EXPECT_EQ(lost, (std::vector<std::vector<std::int64_t>>{{}, {}}));
+}
+
+TEST(NsysJson, ANegativeDurationCountsAsZero) {
+  Export e;
+  e.string(5, "gemm").kernel(5, 41, 100, 150, 145);
+  e.read([](const RankTrace& trace) {
+    ASSERT_EQ(trace.events.size(), 1U);
+    EXPECT_EQ(trace.events.dur_ns[0], 0);
+  });
+  EXPECT_EQ(e.problems.count(Code::negative_duration), 1);
 }
 
 TEST(NsysJson, WhereNoKernelNamesAProcessAllAreOfOne) {
