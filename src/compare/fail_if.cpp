@@ -35,7 +35,8 @@ double unit_factor(const std::string& text, const std::string& unit) {
     if (unit == known.name) return known.factor;
     all += (all.empty() ? "" : ", ") + std::string(known.name);
   }
-  throw refused(text, "unknown unit '" + unit + "'", "Units are " + all + ".");
+  if (unit.ends_with("/s")) return 1;  // "tokens/s": check_unit() knows the figure
+  throw refused(text, "unknown unit '" + unit + "'", "Units are " + all + "; a count has none.");
 }
 
 /// Who writes a row's words instead of its metric is told the metric. `word`: without spaces, as parse_bound leaves it.
@@ -119,6 +120,7 @@ void check_unit(const Bound& bound, const Figure& figure) {
     usual = figure.unit == Unit::ns ? "ms" : known.name;
     fits = fits || bound.unit == known.name;
   }
+  fits = fits || (figure.unit == Unit::per_second && bound.unit == rate_unit(figure));
   const bool bare = bound.unit.empty();
   const bool plain = figure.unit == Unit::ratio || figure.unit == Unit::factor;  // numbers without a unit, too
   if (bare && figure.unit == Unit::ratio && bound.limit >= 1)  // would never be above it, or always below
@@ -131,6 +133,7 @@ void check_unit(const Bound& bound, const Figure& figure) {
                       rewritten(bound, bound.above ? "+" : "-", "%") + " for a change.");
   throw refused(bound.text, figure.label + " is not measured in " + bound.unit,
                 bound.unit == "%" ? "For a change write " + rewritten(bound, bound.above ? "+" : "-", "") + "."
+                : figure.unit == Unit::per_second ? "Leave the unit out, or write " + rate_unit(figure) + "."
                 : units.empty()   ? "Leave the unit out."
                                   : "Its units are " + units + ".");
 }
@@ -167,6 +170,8 @@ Bound parse_bound(const std::string& text) {
   bound.text = text;
   bound.new_straggler = plain == new_straggler;
   if (bound.new_straggler) return bound;
+  if (plain.substr(0, sign) == new_straggler)
+    throw refused(text, new_straggler + " takes no bound", "Write --fail-if " + new_straggler + ".");
   if (sign == std::string::npos || sign == 0)
     throw refused(text, "not METRIC>BOUND or METRIC<BOUND", did_you_mean(plain, {new_straggler}, example));
   bound.above = plain[sign] == '>';

@@ -64,6 +64,11 @@ std::vector<std::string> keys_of(const StoredRun& run, const StoredTable& table,
 
 }  // namespace
 
+std::string rate_unit(const Figure& figure) {
+  const std::string thing = figure.numerator.substr(0, figure.numerator.rfind("_per_s"));
+  return thing.substr(thing.rfind('_') + 1) + "/s";
+}
+
 const std::vector<Figure>& key_figures() {
   static const std::vector<Figure> all{
       of_rows("iter_time", "step time, slowest rank", "step_ns", Fold::largest, Unit::ns, lower),

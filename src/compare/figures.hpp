@@ -36,6 +36,9 @@ const std::vector<Figure>& key_figures();
 /// Figures by rank, operation, dimension, group, phase and kernel.
 const std::vector<Figure>& split_figures();
 
+/// Of a figure per second: "tokens/s" of the column tokens_per_s.
+std::string rate_unit(const Figure& figure);
+
 /// One value per repetition of each key: per step where the table has steps (those outside every step are left out),
 /// else per rank. Key "" for figures of the whole run. Empty if the run did not find the metric, if the file lacks the
 /// table or a column, or if the filter keeps no row. Cost: one pass over the table.

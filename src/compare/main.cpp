@@ -30,7 +30,7 @@ constexpr const char* usage =
     "                           is 'mfu<-2pt' (40 % -> 37.9 %). Without a sign: 'iter_time>250ms',\n"
     "                           'gpu_utilization<80%', 'what_if>1.05' (a factor), 'coll_call_num.calls_count>40'\n"
     "                           bound the value: times, sizes and rates of bytes with their unit (ns us ms s,\n"
-    "                           B kB MB GB, B/s ... GB/s), a share in % or below 1;\n"
+    "                           B kB MB GB, B/s ... GB/s), tokens/s also without, a share in % or below 1;\n"
     "                           'new_straggler': a rank is late that was not in the first run, also if only in\n"
     "                           the last steps, which move no median;\n"
     "                           METRIC is that of a row as listed below; METRIC.COLUMN names another column of\n"
@@ -69,36 +69,45 @@ struct Asked {
   CompareRequest request;
 };
 
+void refuse_two(const std::string& option, const std::vector<std::string>& given) {
+  if (given.size() > 1) throw bad_request(option, "given twice: " + given.front() + " and " + given.back(), "Give one.");
+}
+
 Asked read_request(int argc, char** argv) {
   Asked asked;
-  std::vector<std::string> metrics, bounds;
-  std::string top = "10";
+  std::vector<std::string> metrics, bounds, tops, outputs;
   CLI::App app;
   app.set_help_flag();
   const std::vector<std::string> known{"--metric",      "--fail-if", "--top",  "--force",
                                        "--output-json", "--output",  "--help", "--version"};
   app.add_option("files", asked.request.files);
-  for (CLI::Option* repeated : {app.add_option("-m,--metric", metrics), app.add_option("-f,--fail-if", bounds)})
+  for (CLI::Option* repeated : {app.add_option("-m,--metric", metrics), app.add_option("-f,--fail-if", bounds),
+                                app.add_option("--top", tops), app.add_option("-o,--output", outputs)})
     repeated->take_all()->expected(1)->allow_extra_args(false);
-  app.add_option("--top", top);
   app.add_flag("--force", asked.request.force);
   app.add_flag("--output-json", asked.request.json);
-  const CLI::Option* output = app.add_option("-o,--output", asked.request.hdf5);
   app.add_flag("-h,--help", asked.help);
   app.add_flag("--version", asked.version);
   app.allow_extras();
+  refuse_flag_values({argv + 1, argv + argc}, {"--force", "--output-json", "--help", "--version"});
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    throw bad_request("command line", error.what(), "See --help.");
+    const std::string text = error.what();  // "--top: 1 required TEXT missing"
+    for (const std::string& option : known)
+      if (text.starts_with(option + ":")) throw bad_request("option " + option, "needs a value", "See --help.");
+    throw bad_request("command line", text, "See --help.");
   }
   for (const std::string& extra : app.remaining())
     throw bad_request("option " + extra, "no such option",
                       did_you_mean(extra.substr(0, extra.find('=')), known, "See --help."));
-  if (output->count() > 0 && asked.request.hdf5.empty()) throw bad_request("output", "the name is empty", "Use -o FILE.");
+  refuse_two("--top", tops);
+  refuse_two("--output", outputs);
+  if (!outputs.empty() && outputs.front().empty()) throw bad_request("output", "the name is empty", "Use -o FILE.");
+  if (!outputs.empty()) asked.request.hdf5 = outputs.front();
   asked.request.metrics = split_commas(metrics);
   if (asked.request.metrics.empty() && !metrics.empty()) throw bad_request("--metric", "names no metric", "See --help.");
-  asked.request.top = to_integer("--top", top, 0, INT32_MAX);
+  asked.request.top = tops.empty() ? 10 : to_integer("--top", tops.front(), 0, INT32_MAX);
   for (const std::string& bound : bounds) asked.request.bounds.push_back(parse_bound(bound));
   return asked;
 }

@@ -14,12 +14,6 @@ namespace {
 constexpr std::size_t page_width = 100;
 constexpr double least_of_mean = 0.02;  // what a mean must move by to be told beside a median that did not
 
-/// "tokens/s" of the column tokens_per_s.
-std::string rate_unit(const Figure& figure) {
-  const std::string thing = figure.numerator.substr(0, figure.numerator.rfind("_per_s"));
-  return thing.substr(thing.rfind('_') + 1) + "/s";
-}
-
 std::string value_text(double value, const Figure& figure) {
   if (std::isnan(value)) return "-";
   switch (figure.unit) {

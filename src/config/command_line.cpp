@@ -25,7 +25,7 @@ FatalError unknown_option(const std::string& arg) {
   return bad_request("option " + word, "no such option", did_you_mean(word, known, "See --help."));
 }
 
-// CLI11's texts name the option somewhere: "--run: 1 required TEXT missing", "Could not convert: --strict = 2".
+// CLI11's texts name the option somewhere: "--run: 1 required TEXT missing".
 FatalError translated(const CLI::ParseError& error) {
   const std::string text = error.what();
   const Option* named = nullptr;
@@ -34,7 +34,6 @@ FatalError translated(const CLI::ParseError& error) {
     if (longer && text.find("--" + option.name()) != std::string::npos) named = &option;
   }
   if (named == nullptr) return bad_request("command line", text, "See --help.");
-  if (named->shape == OptionShape::flag) return bad_request("option --" + named->name(), "takes no value");
   return bad_request("option --" + named->name(), "needs a value: " + named->value_name);
 }
 
@@ -94,6 +93,10 @@ Request read_request(const std::vector<std::string>& args) {
     all[i].option = &options()[i];
     declare(app, all[i]);
   }
+  std::vector<std::string> flags;
+  for (const Option& option : options())
+    if (option.shape == OptionShape::flag) flags.push_back("--" + option.name());
+  refuse_flag_values(args, flags);
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
   } catch (const CLI::ParseError& error) {

@@ -65,6 +65,9 @@ struct JobReader {
     } else {
       add(value);
     }
+    // As on the command line: an empty value is mostly a variable that is not set.
+    for (const std::string& text : texts)
+      if (text.empty()) throw bad_request(what + " ''", "the value is empty", "Write a value, or leave the key out.");
     try {
       option.set(request, what, texts);
     } catch (const FatalError& error) {

@@ -8,9 +8,10 @@
 namespace ccl {
 namespace {
 
-// A number at the start of text; what is left of text goes to rest. NaN if there is none.
+// A number without a sign at the start of text; what is left of text goes to rest. NaN if there is none.
 double leading_number(std::string_view text, std::string_view& rest) {
   double value = 0;
+  if (text.starts_with('-')) return std::nan("");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   if (error != std::errc()) return std::nan("");
   rest = text.substr(static_cast<std::size_t>(end - text.data()));
@@ -105,6 +106,14 @@ std::string to_capturing_regex(const std::string& what, const std::string& text)
   if (groups == 0)
     throw bad_request(what + " '" + text + "'", "no capture group", R"(Put the number in parentheses: 'rank_(\d+)'.)");
   return text;
+}
+
+void refuse_flag_values(const std::vector<std::string>& args, const std::vector<std::string>& flags) {
+  for (const std::string& arg : args) {
+    if (arg == "--") return;
+    for (const std::string& flag : flags)
+      if (arg.starts_with(flag + "=")) throw bad_request("option " + flag, "takes no value");
+  }
 }
 
 std::vector<std::string> split_commas(const std::vector<std::string>& texts) {

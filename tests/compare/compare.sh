@@ -160,6 +160,11 @@ expect "a factor is no percentage" says err "not measured in %\). For a change w
 run 0 base.h5 again.h5 --fail-if 'what_if>1.05' --fail-if 'what_if.slowdown_ratio>1.05x' --fail-if 'what_if>+1%'
 expect "a factor and its change" [ "$(grep -cE 'kept \(1\.00[0-9] x -> 1\.00[0-9] x, [+-]0\.[0-9] %\)' out)" = 3 ]
 run 5 base.h5 again.h5 --fail-if 'what_if>0.9'
+run 5 base.h5 again.h5 --fail-if 'throughput_tokens<1e12tokens/s' --fail-if 'throughput_tokens<1e12'
+expect "a rate with its unit and without" [ "$(grep -c BROKEN out)" = 2 ]
+run 2 base.h5 again.h5 --fail-if 'throughput_tokens<1e12samples/s'
+expect "another unit" says err 'throughput is not measured in samples/s\). Leave the unit out, or write tokens/s\.'
+run 2 base.h5 again.h5 --fail-if 'iter_time>3tokens/s'
 run 5 base.h5 slow.h5 --fail-if 'throughput_tokens<-2%'
 expect "and in the line of a bound" says out 'BROKEN \([0-9]+ tokens/s -> [0-9]+ tokens/s, -'
 run 5 base.h5 slow.h5 --fail-if 'mfu<-2%' --fail-if 'mfu<-5pt'
@@ -198,6 +203,12 @@ run 2 base.h5 again.h5 -o ''
 expect "an empty name is no name" says err '^ccl-compare: output \(the name is empty\)'
 run 2 base.h5 again.h5 --metric ''
 run 2 base.h5 again.h5 -o a.h5 -o b.h5
+run 2 base.h5 again.h5 --top 5 --top 6
+expect "two of one option" says err '^ccl-compare: --top \(given twice: 5 and 6\)\. Give one\.$'
+run 2 base.h5 again.h5 --top
+expect "an option without its value" says err '^ccl-compare: option --top \(needs a value\)'
+run 2 base.h5 again.h5 --force=3
+expect "a flag with one" says err '^ccl-compare: option --force \(takes no value\)$'
 timeout 60 "$analyze" base --step 5,6 -o two.h5 -q >out 2>err || exit 1
 run 0 base.h5 two.h5
 expect "steps that were asked for" says out '^note +steps: all against 5, 6$'

@@ -62,11 +62,13 @@ TEST(ParseBound, AnythingElseIsRefusedInOneLine) {
 TEST(ParseBound, SizesAndRates) {
   EXPECT_DOUBLE_EQ(parse_bound("memory.peak_bytes>3GB").limit, 3e9);
   EXPECT_DOUBLE_EQ(parse_bound("bandwidth.x_bytes_per_s<20GB/s").limit, 20e9);
+  EXPECT_DOUBLE_EQ(parse_bound("throughput_tokens<400000tokens/s").limit, 400000);
 }
 
 TEST(ParseBound, ANewStragglerIsABoundOfItsOwn) {
   EXPECT_TRUE(parse_bound("new_straggler").new_straggler);
   EXPECT_FALSE(parse_bound("iter_time>+3%").new_straggler);
+  EXPECT_THAT(refusal("new_straggler>1"), ::testing::EndsWith("(new_straggler takes no bound). Write --fail-if new_straggler."));
   EXPECT_THAT(refusal("new_stragler"), ::testing::HasSubstr("Did you mean 'new_straggler'"));
 }
 

@@ -68,7 +68,9 @@ TEST(CommandLine, MetricNamesAreCanonicalAndOnlyOnce) {
 
 TEST(CommandLine, EveryMistakeIsOneLineWithASuggestion) {
   EXPECT_EQ(refusal({"d", "--metrc", "x"}), "option --metrc (no such option). Did you mean '--metric'?");
-  EXPECT_EQ(refusal({"d", "--strict=maybe"}), "option --strict (takes no value)");
+  for (const char* value : {"maybe", "2", "true", ""})
+    EXPECT_EQ(refusal({"d", std::string("--strict=") + value}), "option --strict (takes no value)");
+  EXPECT_EQ(refusal({"--help=3"}), "option --help (takes no value)");
   EXPECT_EQ(refusal({"d", "-z"}), "option -z (no such option). See --help.");
   EXPECT_EQ(refusal({"d", "--run"}), "option --run (needs a value: NAME)");
   EXPECT_EQ(refusal({}), "no trace folder (nothing to analyse). Write ccl-analyze DIR, or see --help.");
@@ -204,6 +206,10 @@ TEST_F(JobFile, MistakesNameFileLineAndKey) {
   EXPECT_THAT(refused("iteration: ten"), HasSubstr("iteration 'ten' (not a whole number)"));
   EXPECT_THAT(refused("metrics: iter_tme"), AllOf(HasSubstr("job.yaml:1: "), HasSubstr("Did you mean 'iter_time'?")));
   EXPECT_THAT(refused("input: [a"), HasSubstr("not YAML"));
+  for (const char* key : {"host_map", "run", "card", "config", "megatron_args", "metrics", "input", "strict"})
+    EXPECT_THAT(refused(std::string(key) + ": ''"),
+                EndsWith(std::string(key) + " '' (the value is empty). Write a value, or leave the key out."));
+  EXPECT_THAT(refused("input: [d, '']"), HasSubstr("input '' (the value is empty)"));
   EXPECT_THAT(refused("- a\n- b\n"), HasSubstr("must be a mapping"));
   EXPECT_THAT(refused("\x01\xff\xfe"), Not(HasSubstr("accepted")));
 }

@@ -36,7 +36,7 @@ TEST(ConfigValues, TimesHaveUnitsOrColons) {
   EXPECT_EQ(to_seconds("t", "1.5h"), 5400);
   EXPECT_EQ(to_seconds("t", "00:10:05"), 605);
   EXPECT_EQ(to_seconds("t", "10:05"), 605);
-  for (const char* bad : {"", "0", "-5", "10x", "1:2:3:4", "m", "1:", "nan", "inf", "1::2"})
+  for (const char* bad : {"", "0", "-5", "10x", "1:2:3:4", "m", "1:", "nan", "inf", "1::2", "5:-10", "-1:10"})
     EXPECT_THAT(refusal([&] { to_seconds("--time-limit", bad); }), HasSubstr("not a time")) << bad;
 }
 
