@@ -62,7 +62,24 @@ Sniffed packed(std::string what, const std::string& unpacked_with) {
   return found;
 }
 
-Sniffed other_json() { return no_trace(Other::json, "other JSON", "it is JSON without events"); }
+/// Whether a text that opens with a bracket goes on as JSON does: "[model]" is a section of a TOML.
+bool begins_as_json(std::string_view text) {
+  const bool object = text.front() == '{';
+  while (!text.empty() && text.front() == '[') text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\r\n", 1)));
+  if (object) text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\r\n", 1)));
+  if (text.empty()) return true;
+  if (object) return contains("\"}", text.substr(0, 1));
+  return contains("{\"]-0123456789", text.substr(0, 1)) || starts_with(text, "null") || starts_with(text, "true") ||
+         starts_with(text, "false");
+}
+
+Sniffed no_known_file() {
+  return no_trace(Other::nothing_known, "other file", "its content is of no kind that is known");
+}
+
+Sniffed other_json(std::string_view text) {
+  return begins_as_json(text) ? no_trace(Other::json, "other JSON", "it is JSON without events") : no_known_file();
+}
 
 std::int64_t find_number(std::string_view head, std::string_view key) {
   std::size_t at = head.find(key);
@@ -114,13 +131,13 @@ Sniffed sniff_object(std::string_view text) {
   if (has("schema")) return known(TraceFormat::execution_trace, "execution trace");
   if (contains(first_line, "\"Type\":") || is_list_of_strings(text))
     return known(TraceFormat::nsys_jsonlines, "old Nsight Systems JSON");
-  return other_json();
+  return other_json(text);
 }
 
 Sniffed sniff_array(std::string_view text) {
   const std::vector<std::string_view> keys = keys_at_depth(text, 2, "ph");
   const bool events = std::find(keys.begin(), keys.end(), "ph") != keys.end();
-  return events ? known(TraceFormat::kineto, "Kineto trace") : other_json();
+  return events ? known(TraceFormat::kineto, "Kineto trace") : other_json(text);
 }
 
 Sniffed sniff_pickle(std::string_view head) {
@@ -165,7 +182,7 @@ Sniffed sniff_content(std::string_view head, std::string_view name) {
   if (head.front() == '{') return sniff_object(head);
   if (head.front() == '[') return sniff_array(head);
   if (starts_with(head, "%PDF")) return no_trace(Other::named, "PDF");
-  return no_trace(Other::nothing_known, "other file", "its content is of no kind that is known");
+  return no_known_file();
 }
 
 Sniffed sniff(const std::string& path) {

@@ -51,6 +51,10 @@ TEST(Sniff, UnknownThingsHaveAName) {
   EXPECT_EQ(sniff_content("\x80\x04 version entries pg_config", "rank_0").what, "NCCL flight recorder dump");
   EXPECT_EQ(sniff_content("\x80\x04 something", "a.pickle").what, "other pickle");
   EXPECT_EQ(sniff_content("%PDF-1.5", "a.pdf").what, "PDF");
+  for (const char* text : {"[model]\nname = 'llama'\n", "[[stage]]\n", "{% if x %}", "[training]\n"})
+    EXPECT_EQ(sniff_content(text, "a.toml").what, "other file") << text;
+  for (const char* text : {"{}", "[", "[1, 2]", "[[], {}]", "[null]", "{ \"a\": 1}", "[-1]"})
+    EXPECT_EQ(sniff_content(text, "a.json").what, "other JSON") << text;
   EXPECT_EQ(sniff_content("NVTX\x01", "node0.nsys-rep").what, "Nsight Systems report");
   EXPECT_EQ(sniff_content(" \n ", "a.json").what, "blank file");
   EXPECT_EQ(sniff_content("PK\x03\x04", "a.zip").what, "zip archive");
