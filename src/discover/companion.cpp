@@ -1,8 +1,10 @@
 #include "discover/companion.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ccl {
 namespace {
@@ -13,6 +15,15 @@ void warn(Problems& problems, const Companions& all, const std::string& why) {
   Problem problem;
   problem.code = Code::card_disagrees;
   if (all.card) problem.file = all.card->workload.card_file;
+  problem.detail = why;
+  problems.add(std::move(problem));
+}
+
+/// Of Megatron arguments that cannot be, or that another file contradicts.
+void warn_of_arguments(Problems& problems, const Companions& all, const std::string& why) {
+  Problem problem;
+  problem.code = Code::config_file_invalid;
+  problem.file = all.megatron_arguments->shown;
   problem.detail = why;
   problems.add(std::move(problem));
 }
@@ -44,11 +55,25 @@ bool same_sizes(const Mesh& a, const Mesh& b) {
          a.ep == b.ep;
 }
 
+/// The arguments leave the data-parallel size open.
+void compare_arguments_mesh(const Companions& all, const Mesh& used, std::int64_t world, Problems& problems) {
+  if (!all.megatron_arguments || !all.megatron_arguments->workload.mesh.known()) return;
+  const Mesh& said = all.megatron_arguments->workload.mesh;
+  const std::string sizes = "the arguments say pp " + std::to_string(said.pp) + ", cp " + std::to_string(said.cp) + ", tp " +
+                            std::to_string(said.tp) + ", ep " + std::to_string(said.ep);
+  const bool same = used.pp == said.pp && used.cp == said.cp && used.tp == said.tp && used.ep == said.ep;
+  if (used.known() && !same)
+    warn_of_arguments(problems, all, sizes + ", the " + used.source + " file " + text_of(used) + " (used)");
+  else if (!used.known() && world > 0)
+    warn_of_arguments(problems, all, sizes + ", which does not divide " + std::to_string(world) + " ranks, and is not used");
+}
+
 void resolve_mesh(const Companions& all, Workload& out, Problems& problems) {
   std::int64_t world = all.world_size;
   if (world <= 0 && all.card) world = all.card->workload.gpus_total.value.value_or(-1);
   for (const auto* companion : {&all.megatron_groups, &all.toml, &all.megatron_arguments, &all.card})
     if (*companion && !out.mesh.known()) out.mesh = complete(**companion, world);
+  compare_arguments_mesh(all, out.mesh, world, problems);
   if (!all.card) return;
   const Mesh card = complete(*all.card, world);
   if (card.known() && out.mesh.known() && !same_sizes(card, out.mesh))
@@ -58,7 +83,6 @@ void resolve_mesh(const Companions& all, Workload& out, Problems& problems) {
 
 /// Two numbers of one thing lead to answers that differ by their ratio: both are told.
 void compare_numbers(const Companions& all, const Workload& used, Problems& problems) {
-  if (!all.card) return;
   const std::pair<const char*, Sourced<std::int64_t> Workload::*> numbers[] = {
       {"seq_len", &Workload::seq_len},         {"micro-batch size", &Workload::microbatch_size},
       {"num_layers", &Workload::layers},       {"num_heads", &Workload::heads},
@@ -66,7 +90,15 @@ void compare_numbers(const Companions& all, const Workload& used, Problems& prob
       {"hidden_size", &Workload::hidden_size}, {"num_experts", &Workload::experts},
       {"num_experts_per_tok", &Workload::experts_per_token}, {"vocab_size", &Workload::vocab_size}};
   for (const auto& [name, field] : numbers) {
-    const Sourced<std::int64_t>& card = all.card->workload.*field;
+    const Sourced<std::int64_t> card = all.card ? all.card->workload.*field : Sourced<std::int64_t>();
+    if (!card && all.toml && all.megatron_arguments) {
+      const Sourced<std::int64_t>&toml = all.toml->workload.*field, &said = all.megatron_arguments->workload.*field;
+      const auto text = [&](const Sourced<std::int64_t>& one) {
+        return std::to_string(*one.value) + ((used.*field).value == one.value ? " (used)" : "");
+      };
+      if (toml && said && toml.value != said.value)
+        warn_of_arguments(problems, all, "the arguments say " + std::string(name) + " " + text(said) + ", toml " + text(toml));
+    }
     for (const auto* other : {&all.megatron_groups, &all.toml, &all.megatron_arguments}) {
       if (!card || !*other) continue;
       const Sourced<std::int64_t>& said = (*other)->workload.*field;
@@ -81,20 +113,23 @@ void compare_numbers(const Companions& all, const Workload& used, Problems& prob
 }
 
 /// The global batch as the files other than the card tell it, the one that is believed first.
-Sourced<std::int64_t> batch_beside_card(const Companions& all, std::int64_t dp) {
+std::vector<Sourced<std::int64_t>> batches_beside_card(const Companions& all, std::int64_t dp) {
+  std::vector<Sourced<std::int64_t>> batches;
   const auto* toml = all.toml ? &all.toml->workload : nullptr;
-  if (toml != nullptr && toml->global_batch) return {toml->global_batch.value, "toml"};
-  if (toml != nullptr && toml->local_batch && dp > 0)
-    return {*toml->local_batch.value * dp, "derived: toml local_batch_size x " + std::to_string(dp) + " data-parallel ranks"};
+  if (toml != nullptr && toml->global_batch)
+    batches.push_back({toml->global_batch.value, "toml"});
+  else if (toml != nullptr && toml->local_batch && dp > 0)
+    batches.push_back({*toml->local_batch.value * dp,
+                       "derived: toml local_batch_size x " + std::to_string(dp) + " data-parallel ranks"});
   for (const auto* megatron : {&all.megatron_groups, &all.megatron_arguments})
-    if (*megatron && (*megatron)->workload.global_batch) return {(*megatron)->workload.global_batch.value, "megatron"};
-  return {};
+    if (*megatron && (*megatron)->workload.global_batch)
+      batches.push_back({(*megatron)->workload.global_batch.value, "megatron"});
+  return batches;
 }
 
 /// What the card says of the batch against what the others do.
 void compare_batch(const Companions& all, std::int64_t batch, const std::string& scope, std::int64_t dp, const Workload& used,
                    Problems& problems) {
-  const Sourced<std::int64_t> other = batch_beside_card(all, dp);
   const Sourced<std::int64_t> local = all.toml ? all.toml->workload.local_batch : Sourced<std::int64_t>();
   const std::string number = std::to_string(batch);
   if (scope != "local" && dp > 1 && local.value == batch)
@@ -104,7 +139,11 @@ void compare_batch(const Companions& all, std::int64_t batch, const std::string&
   if (scope == "local" && local && *local.value != batch)
     return warn(problems, all, "the card says a local batch of " + number + ", toml " + std::to_string(*local.value));
   const std::int64_t global = scope != "local" ? batch : dp > 0 ? batch * dp : -1;
-  if (!other || global < 0 || *other.value == global) return;
+  if (global < 0) return;
+  const std::vector<Sourced<std::int64_t>> batches = batches_beside_card(all, dp);
+  const auto differs = std::find_if(batches.begin(), batches.end(), [&](const auto& one) { return *one.value != global; });
+  if (differs == batches.end()) return;
+  const Sourced<std::int64_t>& other = *differs;
   const bool other_is_used = used.global_batch.source == other.source;
   constexpr std::string_view derived = "derived: ";
   const bool is_derived = other.source.starts_with(derived);
@@ -134,13 +173,19 @@ void resolve_batch(const Companions& all, Workload& out, Problems& problems) {
     if (dp > 0)
       set(out.global_batch, *card * dp, "derived: card batch_size x " + std::to_string(dp) + " data-parallel ranks");
   }
-  if (!out.global_batch) out.global_batch = batch_beside_card(all, dp);
+  const std::vector<Sourced<std::int64_t>> batches = batches_beside_card(all, dp);
+  if (!out.global_batch && !batches.empty()) out.global_batch = batches.front();
   if (card && scope.empty() && !out.global_batch) {
     set(out.global_batch, *card, "card");
     warn(problems, all,
          "batch_size " + std::to_string(*card) + " is taken as global; the card does not say (batch_size_scope)");
   }
   if (card) compare_batch(all, *card, scope, dp, out, problems);
+  if (!card && all.megatron_arguments)
+    if (const auto& said = all.megatron_arguments->workload.global_batch; said && *said.value != *out.global_batch.value)
+      warn_of_arguments(problems, all,
+                        "the arguments say a global batch of " + std::to_string(*said.value) + ", " + out.global_batch.source +
+                            " " + std::to_string(*out.global_batch.value) + " (used)");
   if (out.global_batch && dp > 0 && *out.global_batch.value % dp == 0)
     set(out.local_batch, *out.global_batch.value / dp,
         "derived: global batch / " + std::to_string(dp) + " data-parallel ranks");

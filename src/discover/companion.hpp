@@ -19,7 +19,8 @@ struct Companion {
   RestDimension rest = RestDimension::none;  // the mesh dimension that is world / all others
   std::optional<std::int64_t> batch;         // the card's batch_size, whose scope is often unsaid
   std::string batch_scope;                   // the card's batch_size_scope
-  std::vector<std::string> unusable;         // values of the card that are not read, each as a sentence with its line
+  std::vector<std::string> unusable;         // values that are not read, each as a sentence
+  std::string shown;                         // Megatron arguments: what a warning names
 };
 
 struct Companions {

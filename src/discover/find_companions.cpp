@@ -280,6 +280,9 @@ Workload find_workload(const FileTree& tree, const std::string& run, const Input
     std::string why;
     finder.found.megatron_arguments = read_megatron_arguments(text, why);
     if (!finder.found.megatron_arguments) refuse("--megatron-args " + config.megatron_args, why);
+    finder.found.megatron_arguments->shown = inline_text ? "--megatron-args" : relative_to(tree.root, config.megatron_args);
+    for (const std::string& value : finder.found.megatron_arguments->unusable)
+      warn(problems, Code::config_file_invalid, finder.found.megatron_arguments->shown, value);
   }
   Workload workload = resolve_workload(finder.found, problems);
   workload.bench = finder.bench;

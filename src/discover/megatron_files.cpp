@@ -1,6 +1,8 @@
 #include "discover/megatron_files.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -12,7 +14,8 @@ constexpr std::string_view source = "megatron";
 std::optional<std::int64_t> whole(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value <= 0) return std::nullopt;
+  constexpr std::int64_t most = 1'000'000'000'000'000;
+  if (error != std::errc() || end != text.data() + text.size() || value <= 0 || value > most) return std::nullopt;
   return value;
 }
 
@@ -91,6 +94,13 @@ class Arguments {
     }
   }
   bool has(const std::string& name) const { return values_.count(name) > 0; }
+  /// What a shell would fill in is not known, the rest must be a number.
+  std::string why_unusable(const std::string& name) const {
+    const auto found = values_.find(name);
+    if (found == values_.end() || found->second.find_first_of("$`<[]{") != std::string::npos || whole(found->second)) return "";
+    if (found->second.empty()) return "--" + name + " has no value, and is not used";
+    return "--" + name + " is '" + found->second + "', not a whole number from 1 to 1e15, and is not used";
+  }
   std::optional<std::int64_t> count(const std::string& name) const {
     const auto found = values_.find(name);
     return found == values_.end() ? std::nullopt : whole(found->second);
@@ -99,6 +109,11 @@ class Arguments {
  private:
   std::map<std::string, std::string> values_;
 };
+
+constexpr const char* counts[] = {
+    "tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size", "expert-model-parallel-size",
+    "num-layers", "hidden-size", "num-attention-heads", "num-query-groups", "kv-channels", "num-experts",
+    "moe-router-topk", "global-batch-size", "micro-batch-size", "seq-length", "num-layers-per-virtual-pipeline-stage"};
 
 /// False if an argument that changes the mesh is there but cannot be resolved.
 bool read_size(const Arguments& arguments, const std::string& name, std::int32_t& size) {
@@ -169,10 +184,12 @@ std::optional<Companion> read_megatron_arguments(std::string_view text, std::str
   Workload& w = out.workload;
   Mesh mesh;
   const bool sizes = a.has("tensor-model-parallel-size") || a.has("pipeline-model-parallel-size");
-  if (!sizes && !a.has("num-layers") && !a.has("micro-batch-size")) {
+  if (std::none_of(std::begin(counts), std::end(counts), [&](const char* name) { return a.has(name); })) {
     why = "it holds no Megatron arguments";
     return std::nullopt;
   }
+  for (const char* name : counts)
+    if (std::string one = a.why_unusable(name); !one.empty()) out.unusable.push_back(std::move(one));
   if (sizes && read_size(a, "tensor-model-parallel-size", mesh.tp) &&
       read_size(a, "pipeline-model-parallel-size", mesh.pp) && read_size(a, "context-parallel-size", mesh.cp) &&
       read_size(a, "expert-model-parallel-size", mesh.ep)) {

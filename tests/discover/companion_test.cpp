@@ -55,6 +55,47 @@ TEST(Resolve, ABatchThatCardAndTomlTellDifferentlyIsNamedWithBoth) {
             "the card says a global batch of 16, 8 x 2 data-parallel ranks (used), megatron 32");
 }
 
+TEST(Resolve, ArgumentsThatTheTomlContradictsAreNamed) {
+  Companions all;
+  all.world_size = 8;
+  all.toml = with_mesh("toml", 2, 2, 2);
+  all.toml->workload.global_batch = {16, "toml"};
+  all.toml->workload.seq_len = {2048, "toml"};
+  all.megatron_arguments = with_mesh("megatron", 1, 4, 2);
+  all.megatron_arguments->rest = RestDimension::dp_replicate;
+  all.megatron_arguments->shown = "--megatron-args";
+  all.megatron_arguments->workload.global_batch = {64, "megatron"};
+  all.megatron_arguments->workload.seq_len = {1024, "megatron"};
+  Problems problems;
+  EXPECT_EQ(resolve_workload(all, problems).mesh.tp, 2);
+  ASSERT_EQ(problems.count(Code::config_file_invalid), 3);
+  EXPECT_EQ(problems.rows()[0].file, "--megatron-args");
+  EXPECT_EQ(problems.rows()[1].detail,
+            "the arguments say pp 2, cp 1, tp 4, ep 1, the toml file pp 2, dp 1x2, cp 1, tp 2, ep 1 (used)");
+  EXPECT_EQ(problems.rows()[0].detail, "the arguments say a global batch of 64, toml 16 (used)");
+  EXPECT_EQ(problems.rows()[2].detail, "the arguments say seq_len 1024, toml 2048 (used)");
+  all.toml.reset();
+  Problems alone;
+  all.megatron_arguments->workload.mesh.tp = 16;
+  EXPECT_FALSE(resolve_workload(all, alone).mesh.known());
+  ASSERT_EQ(alone.rows().size(), 1U);
+  EXPECT_EQ(alone.rows()[0].detail, "the arguments say pp 2, cp 1, tp 16, ep 1, which does not divide 8 ranks, and is not used");
+}
+
+TEST(Resolve, ABatchOfTheArgumentsIsComparedWithTheCardBesideTheToml) {
+  Companions all;
+  all.card = with_mesh("card", 2);
+  all.card->batch = 4;
+  all.card->batch_scope = "global";
+  all.toml = with_mesh("toml", 2);
+  all.toml->workload.local_batch = {2, "toml"};
+  all.megatron_arguments.emplace().workload.global_batch = {64, "megatron"};
+  Problems problems;
+  EXPECT_EQ(resolve_workload(all, problems).global_batch.value, 4);
+  ASSERT_EQ(problems.rows().size(), 1U);
+  EXPECT_EQ(problems.rows()[0].detail, "the card says a global batch of 4 (used), megatron 64");
+}
+
 TEST(Resolve, AModelThatCardAndMegatronTellDifferentlyIsNamed) {
   Companions all;
   all.card.emplace().workload.layers = {32, "card"};

@@ -56,6 +56,22 @@ TEST(MegatronArguments, CircularVariablesEnd) {
   EXPECT_FALSE(arguments("A=$B\nB=$A\n--tensor-model-parallel-size $A\n").workload.mesh.known());
 }
 
+TEST(MegatronArguments, AnyKnownArgumentIsEnough) {
+  EXPECT_EQ(arguments("--global-batch-size 64").workload.global_batch.value, 64);
+  EXPECT_EQ(arguments("--hidden-size=4096").workload.hidden_size.value, 4096);
+}
+
+TEST(MegatronArguments, ValuesThatCannotBeMeantAreNamed) {
+  const Companion c = arguments("--num-layers x --seq-length -5 --foo 3 --hidden-size 4096 --num-experts");
+  EXPECT_EQ(c.unusable, (std::vector<std::string>{
+                            "--num-layers is 'x', not a whole number from 1 to 1e15, and is not used",
+                            "--num-experts has no value, and is not used",
+                            "--seq-length is '-5', not a whole number from 1 to 1e15, and is not used"}));
+  EXPECT_FALSE(c.workload.layers || c.workload.seq_len);
+  EXPECT_EQ(c.workload.hidden_size.value, 4096);
+  EXPECT_TRUE(arguments("--num-layers $N --seq-length ${S} --num-experts `wc -l`").unusable.empty()) << "a shell knows them";
+}
+
 TEST(MegatronArguments, OtherTextIsRefused) {
   std::string why;
   EXPECT_FALSE(read_megatron_arguments("hello --verbose 3", why));
