@@ -75,12 +75,14 @@ void check_host_map(const Config& config, const Ranks& ranks, Problems& problems
   std::vector<std::int32_t> absent;
   for (const auto& [rank, host] : ranks.host_map)
     if (rank >= ranks.expected) absent.push_back(rank);
-  if (absent.empty()) return;
+  const bool empty = !config.input.host_map.empty() && ranks.host_map.empty();
+  if (absent.empty() && !empty) return;
   Problem problem;
   problem.code = Code::config_file_invalid;
   problem.file = config.input.host_map;
-  problem.detail = "--host-map names " + std::string(absent.size() > 1 ? "ranks " : "rank ") + ranges_text(absent) +
-                   ", the run has " + std::to_string(ranks.expected) + " ranks";
+  problem.detail = empty ? "--host-map names no rank"
+                         : "--host-map names " + std::string(absent.size() > 1 ? "ranks " : "rank ") + ranges_text(absent) +
+                               ", the run has " + std::to_string(ranks.expected) + " ranks";
   problems.add(std::move(problem));
 }
 

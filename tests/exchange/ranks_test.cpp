@@ -67,7 +67,16 @@ TEST(Ranks, OnlyFileIsRankZeroPerIteration) {
   EXPECT_TRUE(b.problems.rows().empty());
 }
 
-TEST(Ranks, IdenticalCopyIsUsedOnceSilently) {
+TEST(Ranks, AHostMapWithoutALineIsNamed) {
+  RankBuilder b;
+  b.add("rank0.json", 0, 1);
+  b.config.input.host_map = "hosts.txt";
+  b.resolve();
+  ASSERT_EQ(b.problems.count(Code::config_file_invalid), 1);
+  EXPECT_EQ(b.problems.rows()[0].detail, "--host-map names no rank");
+}
+
+TEST(Ranks, IdenticalCopyIsUsedOnceAndNamedInTheCoverage) {
   RankBuilder b;
   b.add("a/rank0.json", 0, 2);
   b.add("b/rank0.json", 0, 2).fingerprint = b.facts[0].fingerprint;
