@@ -5,6 +5,7 @@
 
 #include "core/number_list.hpp"
 #include "core/wording.hpp"
+#include "exchange/rank_rules.hpp"
 
 namespace ccl {
 namespace {
@@ -53,6 +54,26 @@ Untold untold_ranks(const Ranks& ranks) {
   for (const auto& [rank, how] : found)
     if (how.first) (how.second ? out.damaged : out.no_gpu).push_back(rank);
   return out;
+}
+
+/// " (a copy: copy_of_rank3.json)": what was left out since a trace that is used has the same content.
+std::string copies_text(const Ranks& ranks, const Input& input) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> names;
+  for (const RankFacts& facts : ranks.left_out) {
+    if (facts.gpu_events_count == 0) continue;
+    const bool copy = std::any_of(ranks.entries.begin(), ranks.entries.end(), [&](const RankEntry& entry) {
+      return entry.iteration == facts.iteration && entry.replica == facts.replica &&
+             entry.facts.fingerprint == facts.fingerprint && entry.facts.events_count == facts.events_count &&
+             entry.facts.gpu_events_count == facts.gpu_events_count;
+    });
+    const std::string& name = file_of(facts, input).shown;
+    if (copy && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  std::string text = names.size() == 1 ? "a copy: " : "copies: ";
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
+  return names.empty() ? "" : " (" + text + ")";
 }
 
 /// Ranks with a trace but these, which have one.
@@ -145,7 +166,7 @@ std::int64_t whole_ranks_count(const Ranks& ranks) {
 
 std::string parts_text(const Ranks& ranks) { return parts_of(ranks, {}).first; }
 
-std::string coverage_text(const Ranks& ranks, std::string_view analysed) {
+std::string coverage_text(const Ranks& ranks, std::string_view analysed, const Input* input) {
   const Untold untold = untold_ranks(ranks);
   const std::set<std::int32_t> all_untold = untold.all();
   std::string text = std::to_string(count_without(ranks, all_untold)) + " of " + std::to_string(ranks.expected) + " " + std::string(analysed);
@@ -157,6 +178,7 @@ std::string coverage_text(const Ranks& ranks, std::string_view analysed) {
             (untold.damaged.size() == 1 ? "its file" : "their files");
   if (!ranks.missing.empty()) text += ", missing " + ranks_text(ranks.missing);
   if (!ranks.left_out.empty()) text += ", " + counted(ranks.left_out.size(), "file") + " left out";
+  if (input != nullptr) text += copies_text(ranks, *input);
   if (!ranks.unread.empty()) text += ", " + counted(ranks.unread.size(), "file") + " could not be read";
   return text;
 }

@@ -45,8 +45,8 @@ std::int64_t analysed_ranks_count(const Ranks& ranks);
 std::int64_t whole_ranks_count(const Ranks& ranks);
 
 /// "8 of 8 <analysed>, 1 of them in part: rank 5 (steps 8, 9 lost with the damage)"; also who has no GPU events or no
-/// trace, and what files gave no rank.
-std::string coverage_text(const Ranks& ranks, std::string_view analysed);
+/// trace, and what files gave no rank. With the input it names copies of other traces, of which no warning tells.
+std::string coverage_text(const Ranks& ranks, std::string_view analysed, const Input* input = nullptr);
 
 /// "rank 5 (steps 8, 9 lost with the damage)"; "" where all were read whole.
 std::string parts_text(const Ranks& ranks);

@@ -47,7 +47,7 @@ void add_coverage(JsonText& json, const Results& results) {
   for (const PartlyRead& part : std::span(parts).first(std::min<std::size_t>(parts.size(), most_shown_rows)))
     add_partly_read(json, part);
   json.close(']');
-  json.key("text").text(coverage_text(results.ranks, "ranks analysed"));
+  json.key("text").text(coverage_text(results.ranks, "ranks analysed", &results.input));
   add_number(json, "world_size", results.ranks.world_size);
   json.key("hosts_count").integer(static_cast<std::int64_t>(results.ranks.hosts.size()));
   json.key("gpus_count").integer(facts.gpus_count);

@@ -83,7 +83,7 @@ std::string joined(const std::vector<std::string>& texts, std::size_t most = 3) 
 
 std::string ranks_line(const Results& results) {
   const Ranks& ranks = results.ranks;
-  std::string line = coverage_text(ranks, "analysed");
+  std::string line = coverage_text(ranks, "analysed", &results.input);
   line += ranks.world_size < 0 ? "; world size unknown" : "; world size " + std::to_string(ranks.world_size);
   const Mesh& mesh = results.input.workload.mesh;
   return line + (mesh.known() ? "; mesh " + mesh_text(mesh) + " (from " + mesh.source + ")" : "; mesh unknown");

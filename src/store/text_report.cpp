@@ -238,7 +238,7 @@ std::string text_report(const Results& results, std::time_t now) {
   text.line("Traces", results.input.root + ", " + counted(results.input.files.size(), "file"));
   text.line("Model", results.input.workload.model.value.value_or("unknown"));
   text.line("Parallelism", mesh.empty() ? "unknown" : mesh);
-  text.line("Ranks", coverage_text(results.ranks, "analysed"));
+  text.line("Ranks", coverage_text(results.ranks, "analysed", &results.input));
   add_throughput(text, results);
   add_overlap(text, results);
   add_load(text, results);

@@ -175,7 +175,7 @@ void write_root(OutputFile& file, const Results& results, const Comm& comm) {
   put("ranks_expected", results.ranks.expected);
   put("ranks_covered", analysed_ranks_count(results.ranks));
   put("ranks_whole", whole_ranks_count(results.ranks));
-  put("coverage", coverage_text(results.ranks, "ranks analysed"));
+  put("coverage", coverage_text(results.ranks, "ranks analysed", &results.input));
   put("world_size", results.ranks.world_size);
   put("mesh", mesh_text(results.input.workload.mesh));
   put("mesh_source", results.input.workload.mesh.source);

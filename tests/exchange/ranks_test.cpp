@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "exchange/coverage.hpp"
 #include "rank_builder.hpp"
 
 namespace ccl {
@@ -86,6 +87,7 @@ TEST(Ranks, IdenticalCopyIsUsedOnceAndNamedInTheCoverage) {
   EXPECT_EQ(ranks.entries[0].facts.file, 0);
   EXPECT_EQ(ranks.left_out.size(), 1u);
   EXPECT_TRUE(b.problems.rows().empty());
+  EXPECT_EQ(coverage_text(ranks, "analysed", &b.input), "2 of 2 analysed, 1 file left out (a copy: b/rank0.json)");
 }
 
 TEST(Ranks, ACopyUnderTheNameOfAnotherRankIsNamed) {
