@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "parse/event_time.hpp"
 #include "parse/finish.hpp"
 #include "parse/lost_steps.hpp"
 #include "parse/nsys_steps.hpp"
@@ -107,6 +108,11 @@ void NsysBuild::take_nameless() {
 
 void NsysBuild::gpu(const NsysGpuRow& row) {
   if (!process_column_ && !processless_ && !decide_on_processes(row)) return;
+  const std::int64_t dur_ns = row.end_ns - row.start_ns;
+  if (dur_ns < 0 || !is_possible_time(row.start_ns, dur_ns)) {
+    problems_.add({.code = dur_ns < 0 ? Code::duration_missing : Code::time_out_of_range, .file = file_.shown});
+    return lost_row({.process = row.process, .gpu = true, .kind = row.kind, .correlation = row.correlation});
+  }
   RankTrace& trace = process(processless_ ? 0 : row.process).trace;
   if (row.bytes >= 0 && options_.wants.memory_sizes)
     trace.memory_operations.push_back({static_cast<std::uint32_t>(trace.events.size()), row.bytes});
@@ -118,7 +124,7 @@ void NsysBuild::gpu(const NsysGpuRow& row) {
   const bool fixed = !row.fixed_name.empty();
   trace.events.name.push_back(fixed ? texts_.index(row.fixed_name) : static_cast<std::uint32_t>(row.name));
   trace.events.start_ns.push_back(row.start_ns);
-  trace.events.dur_ns.push_back(row.end_ns - row.start_ns);
+  trace.events.dur_ns.push_back(dur_ns);
   trace.events.lane.push_back(lane_of(trace, {row.device, row.stream}));
   trace.events.kind.push_back(row.kind);
   trace.events.step.push_back(-1);

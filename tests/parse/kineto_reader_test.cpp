@@ -53,7 +53,7 @@ TEST_P(KinetoReaderTest, BytesThatNoGpuHoldsAreUnknown) {
   const ReadResult r = read(trace_text(events));
   for (const MemoryOperation& operation : r.trace.memory_operations) EXPECT_NE(operation.bytes, 9000000000000000000);
   ASSERT_FALSE(r.trace.memory_operations.empty());
-  EXPECT_EQ(r.trace.memory_operations.back().bytes, 281474976710656);
+  EXPECT_EQ(r.trace.memory_operations[r.trace.memory_operations.size() - 1].bytes, 281474976710656);
 }
 
 TEST_P(KinetoReaderTest, AListOfDevicesThatRunsOnIntoTheEventsTellsNoNumber) {

@@ -165,14 +165,17 @@ TEST(NsysJson, ALineThatIsNoJsonMayHaveBeenAKernel) {
   EXPECT_EQ(lost, (std::vector<std::vector<std::int64_t>>{{}, {}}));
 }
 
-TEST(NsysJson, ANegativeDurationCountsAsZero) {
+TEST(NsysJson, ANegativeDurationAndOneOfMoreThanADayAreLost) {
   Export e;
-  e.string(5, "gemm").kernel(5, 41, 100, 150, 145);
+  e.string(5, "gemm").kernel(5, 41, 100, 150, 145).kernel(5, 42, 200, 250, 255).kernel(5, 43, 300, 350, 86'400'000'000'351);
   e.read([](const RankTrace& trace) {
     ASSERT_EQ(trace.events.size(), 1U);
-    EXPECT_EQ(trace.events.dur_ns[0], 0);
+    EXPECT_EQ(trace.events.dur_ns[0], 5);
+    EXPECT_EQ(trace.lost_events_count, 2);
+    EXPECT_EQ(trace.loss, FileLoss::pieces);
   });
-  EXPECT_EQ(e.problems.count(Code::negative_duration), 1);
+  EXPECT_EQ(e.problems.count(Code::duration_missing), 1);
+  EXPECT_EQ(e.problems.count(Code::time_out_of_range), 1);
 }
 
 TEST(NsysJson, WhereNoKernelNamesAProcessAllAreOfOne) {
