@@ -174,7 +174,7 @@ class ParsingTest(FieldTest):
             run = self.analyze(trace(A, kernel("c", start, dur), B))
             for name in "ab":
                 self.assertIn(name, run.kernels(), (start, dur))
-            self.assertTrue(set(run.warnings()) & {"time_out_of_range", "negative_duration"}, (start, dur))
+            self.assertTrue(set(run.warnings()) & {"time_out_of_range", "duration_missing"}, (start, dur))
 
     def test_P48_nothing_usable_is_an_error(self):
         self.analyze({"rank0.json": "{}"}, code=2)
