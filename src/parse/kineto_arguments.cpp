@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "parse/decimal.hpp"
+#include "parse/event_limits.hpp"
 
 namespace ccl {
 namespace {
@@ -117,9 +118,7 @@ LaunchArguments read_launch_arguments(std::string_view arguments) {
 }
 
 std::int64_t device_bytes(std::string_view text) {
-  constexpr std::int64_t largest_bytes = std::int64_t{1} << 48;
-  const std::int64_t value = parse_integer(text, -1);
-  return value >= 0 && value <= largest_bytes ? value : -1;
+  return possible_bytes(parse_integer(text, -1));
 }
 
 std::int32_t read_sequence_number(std::string_view arguments) {

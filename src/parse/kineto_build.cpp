@@ -4,7 +4,7 @@
 
 #include "core/shares.hpp"
 #include "parse/decimal.hpp"
-#include "parse/event_time.hpp"
+#include "parse/event_limits.hpp"
 #include "parse/lost_steps.hpp"
 
 namespace ccl {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "parse/decimal.hpp"
-#include "parse/event_time.hpp"
+#include "parse/event_limits.hpp"
 #include "parse/kineto_arguments.hpp"
 
 namespace ccl {

@@ -1,6 +1,6 @@
 // Events told by their begin and their end, as old profilers and other tools write them.
 #include "parse/decimal.hpp"
-#include "parse/event_time.hpp"
+#include "parse/event_limits.hpp"
 #include "parse/kineto_build.hpp"
 
 namespace ccl {

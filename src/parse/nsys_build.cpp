@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "parse/event_time.hpp"
+#include "parse/event_limits.hpp"
 #include "parse/finish.hpp"
 #include "parse/lost_steps.hpp"
 #include "parse/nsys_steps.hpp"
@@ -114,8 +114,8 @@ void NsysBuild::gpu(const NsysGpuRow& row) {
     return lost_row({.process = row.process, .gpu = true, .kind = row.kind, .correlation = row.correlation});
   }
   RankTrace& trace = process(processless_ ? 0 : row.process).trace;
-  if (row.bytes >= 0 && options_.wants.memory_sizes)
-    trace.memory_operations.push_back({static_cast<std::uint32_t>(trace.events.size()), row.bytes});
+  if (const std::int64_t bytes = possible_bytes(row.bytes); bytes >= 0 && options_.wants.memory_sizes)
+    trace.memory_operations.push_back({static_cast<std::uint32_t>(trace.events.size()), bytes});
   // Until settle_shapes(): blocks and threads of a block; the GPU may be described later in the file.
   if (row.blocks_count > 0 && row.threads_per_block > 0)
     trace.kernel_shapes.push_back({static_cast<std::uint32_t>(trace.events.size()), static_cast<float>(row.blocks_count),

@@ -1,4 +1,4 @@
-// Which times an event may have.
+// What an event may say of its time and size, whatever wrote it: sums of a file fit 64 bits then.
 #pragma once
 #include <cstdint>
 
@@ -11,6 +11,11 @@ inline constexpr std::int64_t longest_event_ns = std::int64_t{24} * 3600 * 1'000
 
 constexpr bool is_possible_time(std::int64_t start_ns, std::int64_t dur_ns = 0) {
   return start_ns > -largest_time_ns && start_ns < largest_time_ns && dur_ns <= longest_event_ns;
+}
+
+/// Bytes that a GPU copies or holds; −1: none, or more than any has.
+constexpr std::int64_t possible_bytes(std::int64_t bytes) {
+  return bytes >= 0 && bytes <= std::int64_t{1} << 48 ? bytes : -1;
 }
 
 }  // namespace ccl
