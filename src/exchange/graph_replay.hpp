@@ -33,11 +33,13 @@ struct Replay {
   std::int64_t length_ns = 0;
 };
 Replay replay(const StepGraph& graph, const GraphTimes& times);
-/// The length alone.
-std::int64_t replayed_length_ns(const StepGraph& graph, const GraphTimes& times);
+/// The length alone, of other gaps and durations.
+std::int64_t replayed_length_ns(const StepGraph& graph, const std::vector<std::int64_t>& gap_ns,
+                                const std::vector<std::int64_t>& run_ns);
 
-/// Whether the step's measured times, replayed, give its measured length within 1 %.
-bool replay_gives_back(const StepGraph& graph, const GraphTimes& measured);
+/// Whether the step's measured times, replayed, give its measured length within 1 %. They give back every start and end, so
+/// nothing is replayed for it: it is asked whether the operations reach the end of R.
+bool replay_gives_back(const StepGraph& graph);
 
 /// By how much each operation could start later without making the step longer, by the measured times. >= 0 but for
 /// errors of the clocks, which are cut off at 0.

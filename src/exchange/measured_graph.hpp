@@ -17,7 +17,7 @@ struct MeasuredGraph : StepGraph {
         lent(processors),
         measured(measured_times(*this)),
         unseen(*this, measured),
-        replays(replay_gives_back(*this, measured)) {}
+        replays(replay_gives_back(*this)) {}
   std::span<const Processors> lent;
   GraphTimes measured;
   UnseenTransfers unseen;

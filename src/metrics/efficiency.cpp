@@ -163,10 +163,10 @@ struct Efficiency {
   static void graph(const MeasuredGraph& step, const ClosingContext&, Tables& out) {
     Network row{step.step, step.replica, step.length_ns(), 0};
     if (tells_transfers(step) && step.replays) {
-      GraphTimes times = step.measured;
+      std::vector<std::int64_t> run_ns = step.measured.run_ns;
       for (std::size_t i = 0; i < step.size(); ++i)
-        if (is_with_others(step, i)) times.run_ns[i] = step.unseen.of(i) < 0 ? 0 : times.run_ns[i] - step.unseen.of(i);
-      row.ideal_ns = replayed_length_ns(step, times);
+        if (is_with_others(step, i)) run_ns[i] = step.unseen.of(i) < 0 ? 0 : run_ns[i] - step.unseen.of(i);
+      row.ideal_ns = replayed_length_ns(step, step.measured.gap_ns, run_ns);
       out.of<Row>().push_back({step.step, step.replica, step.start_ns, step.length_ns(), {}, row.ideal_ns});
     }
     out.of<Network>().push_back(row);
