@@ -87,13 +87,21 @@ void put_in_order(StepGraph& graph) {
     std::iota(graph.order.begin(), graph.order.end(), 0U);
     return;
   }
-  std::vector<std::uint32_t> waits(n), first(n + 1, 0), after(graph.preds.size());
-  for (const std::uint32_t pred : graph.preds) ++first[pred + 1];
-  for (std::size_t i = 0; i < n; ++i) first[i + 1] += first[i];
-  std::vector<std::uint32_t> at(first.begin(), first.end() - 1);
-  for (std::size_t i = 0; i < n; ++i) {
-    waits[i] = static_cast<std::uint32_t>(graph.preds_of(i).size());
-    for (const std::uint32_t pred : graph.preds_of(i)) after[at[pred]++] = static_cast<std::uint32_t>(i);
+  // What is asked of an operation when it comes to its turn: together, since the one before is far away.
+  struct Turn {
+    std::uint32_t first_after = 0;  // of after
+    std::uint32_t waits = 0;        // for how many others that have not ended
+    std::int32_t match = -1;
+  };
+  std::vector<Turn> turns(n + 1);
+  std::vector<std::uint32_t> after(graph.preds.size());  // who waits for each, those of one behind the other
+  for (const std::uint32_t pred : graph.preds) ++turns[pred].first_after;
+  for (std::size_t i = 0; i < n; ++i) turns[i + 1].first_after += turns[i].first_after;  // behind its own: they come from the back
+  for (std::size_t i = n; i-- > 0;) {
+    const auto preds = graph.preds_of(i);
+    for (std::size_t p = preds.size(); p-- > 0;) after[--turns[preds[p]].first_after] = static_cast<std::uint32_t>(i);
+    turns[i].waits = static_cast<std::uint32_t>(preds.size());
+    turns[i].match = graph.match[i];
   }
   std::vector<std::uint32_t> missing;
   for (std::size_t m = 0; m + 1 < graph.first_member.size(); ++m)
@@ -101,25 +109,25 @@ void put_in_order(StepGraph& graph) {
   // The newest first: a rank goes on until it waits for others, so that what follows in order is near in memory.
   std::vector<std::uint32_t> ready;
   for (std::size_t i = n; i-- > 0;)
-    if (waits[i] == 0) ready.push_back(static_cast<std::uint32_t>(i));
+    if (turns[i].waits == 0) ready.push_back(static_cast<std::uint32_t>(i));
   const auto end_of = [&](std::uint32_t op) {
-    for (std::uint32_t a = first[op + 1]; a-- > first[op];)
-      if (--waits[after[a]] == 0) ready.push_back(after[a]);
+    for (std::uint32_t a = turns[op + 1].first_after; a-- > turns[op].first_after;)
+      if (--turns[after[a]].waits == 0) ready.push_back(after[a]);
   };
   graph.order.reserve(n);
   while (!ready.empty()) {
     const std::uint32_t op = ready.back();
     ready.pop_back();
-    if (!ready.empty()) fetch_of(ready.back(), graph.match, first);  // of another rank, mostly: this one goes on first
+    if (!ready.empty()) fetch_of(ready.back(), turns);  // of another rank, mostly: this one goes on first
     graph.order.push_back(op);
-    const std::int32_t match = graph.match[op];
+    const std::int32_t match = turns[op].match;
     if (match < 0) {
       end_of(op);
     } else if (--missing[static_cast<std::size_t>(match)] == 0) {
       const auto members = graph.members_of(static_cast<std::size_t>(match));
       for (std::size_t m = members.size(); m-- > 0;) {
-        if (m >= fetch_ahead) fetch_of(members[m - fetch_ahead], first);
-        if (m >= fetch_ahead / 2) fetch_of(first[members[m - fetch_ahead / 2]], after);
+        if (m >= fetch_ahead) fetch_of(members[m - fetch_ahead], turns);
+        if (m >= fetch_ahead / 2) fetch_of(turns[members[m - fetch_ahead / 2]].first_after, after);
         end_of(members[m]);
       }
     }

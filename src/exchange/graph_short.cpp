@@ -60,61 +60,52 @@ void ShortTimesList::add(std::size_t i, const ShortTimes& more, std::int64_t mor
 
 ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal) {
   const std::vector<std::uint32_t> head = heads_of(graph);
-  std::vector<std::uint32_t> place(graph.size());  // by operation, of its head
-  std::uint32_t count = 0;
-  std::size_t preds_count = 0;
+  std::vector<std::uint32_t> place(graph.size());  // by operation that is a head
+  ShortGraph out;
+  out.first_pred.push_back(0);
   for (std::size_t at = 0; at < graph.order.size(); ++at) {
     if (at + fetch_ahead < graph.order.size()) fetch_of(graph.order[at + fetch_ahead], head, graph.first_pred, place);
     const std::uint32_t i = graph.order[at];
     if (head[i] != i) continue;
-    place[i] = count++;
-    preds_count += graph.preds_of(i).size();
+    place[i] = static_cast<std::uint32_t>(out.first_pred.size() - 1);
+    out.first_pred.push_back(out.first_pred.back() + static_cast<std::uint32_t>(graph.preds_of(i).size()));
   }
-  ShortGraph out;
+  const std::size_t count = out.first_pred.size() - 1;
   out.ops.resize(count);
+  out.preds.resize(out.first_pred.back());
   out.times = ShortTimesList(count);
   const GraphTimes& measured = graph.measured;
   // As the operations lie: along the order each would be far from the one before, in every list that is read.
   for (std::uint32_t i = 0; i < graph.size(); ++i) {
     if (i + fetch_ahead < graph.size()) {
       const std::uint32_t next = place[head[i + fetch_ahead]];
-      fetch_of(next, out.ops);
+      fetch_of(next, out.ops, out.first_pred);
       out.times.fetch(next);
     }
-    const std::uint32_t own = place[i] = place[head[i]];
+    if (i + fetch_ahead / 2 < graph.size()) fetch_of(out.first_pred[place[head[i + fetch_ahead / 2]]], out.preds);
+    const std::uint32_t own = place[head[i]];
     if (head[i] == i) {
       const GraphCommunication& of = graph.communication_of(i);
       out.ops[own] = {.rank_row = graph.ops[i].rank_row, .match = graph.match[i], .op = of.op, .dimension = of.dimension,
                       .with_others = is_with_others(graph, i), .transfer_known = graph.unseen.of(i) != 0};
+      std::uint32_t to = out.first_pred[own];
+      for (const std::uint32_t pred : graph.preds_of(i)) out.preds[to++] = place[head[pred]];
     }
     const std::int64_t transfer_ns = graph.unseen.of(i);
     out.times.add(own, {measured.gap_ns[i], ideal.gap_ns[i], measured.run_ns[i], ideal.run_ns[i]},
                   transfer_ns >= 0 ? measured.run_ns[i] - transfer_ns : 0);
   }
-  out.first_pred.reserve(std::size_t{count} + 1);
-  out.first_pred.push_back(0);
-  out.preds.reserve(preds_count);
-  for (std::size_t at = 0; at < graph.order.size(); ++at) {
-    if (at + fetch_ahead < graph.order.size()) fetch_of(graph.order[at + fetch_ahead], head, graph.first_pred);
-    const std::uint32_t i = graph.order[at];
-    if (head[i] != i) continue;
-    for (const std::uint32_t pred : graph.preds_of(i)) out.preds.push_back(place[pred]);
-    out.first_pred.push_back(static_cast<std::uint32_t>(out.preds.size()));
-  }
   out.first_member = graph.first_member;
   out.members.reserve(graph.members.size());
-  for (const std::uint32_t member : graph.members) out.members.push_back(place[member]);
+  for (std::size_t at = 0; at < graph.members.size(); ++at) {
+    if (at + fetch_ahead < graph.members.size()) fetch_of(graph.members[at + fetch_ahead], place);
+    out.members.push_back(place[graph.members[at]]);  // whoever waits for others is a head
+  }
   return out;
 }
 
-CaseReplays::CaseReplays(const ShortGraph& graph, std::span<const Processors> lent)
-    : graph_(graph),
-      lent_(lent),
-      place_(graph.ops.size()),
-      pred_place_(graph.preds.size()),
-      places_count_(deal_places()) {
-  match_.reserve(graph.ops.size());
-  for (const ShortOp& op : graph.ops) match_.push_back(op.match);
+CaseReplays::CaseReplays(const ShortGraph& graph, std::span<const Processors> lent) : graph_(graph), lent_(lent) {
+  take_turns();
 }
 
 CaseReplays::Pass& CaseReplays::room_for(ShortChange change) {
@@ -122,91 +113,109 @@ CaseReplays::Pass& CaseReplays::room_for(ShortChange change) {
   if (goes_on) return passes_[waiting_ - 1];
   if (waiting_ == lent_.size() + 1) run();
   if (waiting_ == passes_.size())
-    passes_.push_back({std::vector<CaseBits>(graph_.ops.size()), std::vector<Lanes>(places_count_),
-                       std::vector<Lanes>(graph_.first_member.size() - 1),
-                       std::vector<std::uint32_t>(graph_.first_member.size() - 1), change, 0, {}});
+    passes_.push_back({std::vector<CaseBits>(graph_.ops.size()), std::vector<Kept>(places_count_), change, 0, {}});
   passes_[waiting_].change = change;
   return passes_[waiting_++];
 }
 
-std::size_t CaseReplays::deal_places() {
+void CaseReplays::take_turns() {
   std::vector<std::uint32_t> waiting(graph_.ops.size(), 0), missing(graph_.first_member.size() - 1), free;
   for (const std::uint32_t pred : graph_.preds) ++waiting[pred];
   for (std::size_t m = 0; m < missing.size(); ++m) missing[m] = static_cast<std::uint32_t>(graph_.members_of(m).size());
-  std::uint32_t places_count = 0;
+  turns_.resize(graph_.ops.size());
+  pred_place_.resize(graph_.preds.size());
+  member_place_.reserve(graph_.members.size());
+  members_count_.reserve(missing.size());
   const auto give_back_unless_waited_for = [&](std::uint32_t op) {
-    if (waiting[op] == 0) free.push_back(place_[op]);
+    if (waiting[op] == 0) free.push_back(turns_[op].place);
   };
   for (std::uint32_t i = 0; i < graph_.ops.size(); ++i) {
     // Its own before those of what it waits for are free: while its begin is worked out they are read.
-    if (free.empty()) free.push_back(places_count++);
-    place_[i] = free.back();
+    if (free.empty()) free.push_back(places_count_++);
+    Turn& turn = turns_[i];
+    turn.place = free.back();
     free.pop_back();
+    turn.preds_count = (graph_.first_pred[i + 1] - graph_.first_pred[i]) & ((1U << 30) - 1);
     for (std::uint32_t p = graph_.first_pred[i]; p < graph_.first_pred[i + 1]; ++p) {
-      pred_place_[p] = place_[graph_.preds[p]];
+      pred_place_[p] = turns_[graph_.preds[p]].place;
       --waiting[graph_.preds[p]];
       give_back_unless_waited_for(graph_.preds[p]);
     }
     const std::int32_t match = graph_.ops[i].match;
-    if (match < 0) give_back_unless_waited_for(i);
-    else if (--missing[static_cast<std::size_t>(match)] == 0)
-      for (const std::uint32_t member : graph_.members_of(static_cast<std::size_t>(match))) give_back_unless_waited_for(member);
+    if (match < 0) {
+      give_back_unless_waited_for(i);
+      continue;
+    }
+    turn.joins = static_cast<std::uint32_t>(Joins::match) & 3U;
+    if (--missing[static_cast<std::size_t>(match)] > 0) continue;
+    turn.joins = static_cast<std::uint32_t>(Joins::match_as_last) & 3U;
+    const auto members = graph_.members_of(static_cast<std::size_t>(match));
+    members_count_.push_back(static_cast<std::uint32_t>(members.size()));
+    for (const std::uint32_t member : members) {
+      member_place_.push_back(turns_[member].place);
+      give_back_unless_waited_for(member);
+    }
   }
-  return places_count;
 }
 
 CCL_INLINE inline void CaseReplays::replay(Pass& pass) const {
+  struct alignas(64) Masks : std::array<std::int64_t, 2 * cases_at_once> {};
+  static constexpr auto masks = [] {  // by bits of the cases
+    std::array<Masks, 1U << cases_at_once> all{};
+    for (std::size_t bits = 0; bits < all.size(); ++bits)
+      for (std::size_t lane = 0; lane < 2 * cases_at_once; ++lane) all[bits][lane] = (bits >> lane % cases_at_once & 1) != 0 ? -1 : 0;
+    return all;
+  }();
   constexpr Lanes none{};
-  std::ranges::fill(pass.started, 0);
   Lanes length_ns = none;
-  const auto mix = [](std::uint8_t bits, std::int64_t measured, std::int64_t changed, std::int64_t ideal) CCL_INLINE {
-    Lanes out;
-    for (std::size_t c = 0; c < cases_at_once; ++c) {
-      const std::int64_t mask = -static_cast<std::int64_t>(bits >> c & 1);
-      out[c] = (changed & mask) | (measured & ~mask);
-      out[cases_at_once + c] = (measured & mask) | (ideal & ~mask);
+  const auto plus_mixed = [](Lanes& ns, std::uint8_t bits, std::int64_t measured, std::int64_t changed, std::int64_t ideal) CCL_INLINE {
+    const Masks& mask = masks[bits];
+    for (std::size_t lane = 0; lane < ns.size(); ++lane) {
+      const std::int64_t as_is = lane < cases_at_once ? measured : ideal, other = lane < cases_at_once ? changed : measured;
+      ns[lane] += as_is ^ ((as_is ^ other) & mask[lane]);
     }
-    return out;
   };
   const auto later = [](Lanes& ns, const Lanes& other) CCL_INLINE {
     for (std::size_t lane = 0; lane < ns.size(); ++lane) ns[lane] = std::max(ns[lane], other[lane]);
   };
-  const auto plus = [](Lanes& ns, const Lanes& more) CCL_INLINE {
-    for (std::size_t lane = 0; lane < ns.size(); ++lane) ns[lane] += more[lane];
-  };
-  const auto run_of = [&](std::size_t i) CCL_INLINE {
+  const bool hidden = pass.change == ShortChange::hidden;
+  std::size_t pred = 0, member = 0, match = 0;
+  for (std::size_t i = 0; i < turns_.size(); ++i) {
+    if (i + fetch_ahead < turns_.size()) fetch_of(turns_[i + fetch_ahead].place, pass.kept);
+    if (pred + fetch_ahead < pred_place_.size()) fetch_of(pred_place_[pred + fetch_ahead], pass.kept);
     const ShortTimes times = graph_.times[i];
-    return mix(pass.bits[i].run(), times.measured_run_ns,
-               pass.change == ShortChange::ideal ? times.ideal_run_ns : graph_.times.hidden_run_ns(i), times.ideal_run_ns);
-  };
-  for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-    if (const std::size_t next = i + fetch_ahead; next < graph_.ops.size()) {
-      fetch_of(place_[next], pass.end_ns);
-      if (graph_.first_pred[next] < pred_place_.size()) fetch_of(pred_place_[graph_.first_pred[next]], pass.end_ns);
-      if (match_[next] >= 0) fetch_of(static_cast<std::size_t>(match_[next]), pass.last_ns, pass.started);
+    const Turn turn = turns_[i];
+    Kept& own = pass.kept[turn.place];
+    Lanes at_ns = none;
+    for (std::uint32_t p = 0; p < turn.preds_count; ++p, ++pred) {
+      if (p == 0) at_ns = pass.kept[pred_place_[pred]].end_ns;
+      else later(at_ns, pass.kept[pred_place_[pred]].end_ns);
     }
-    const ShortTimes times = graph_.times[i];
-    const std::span preds = std::span(pred_place_).subspan(graph_.first_pred[i], graph_.first_pred[i + 1] - graph_.first_pred[i]);
-    Lanes& at_ns = pass.end_ns[place_[i]];
-    at_ns = preds.empty() ? none : pass.end_ns[preds[0]];
-    for (std::size_t p = 1; p < preds.size(); ++p) later(at_ns, pass.end_ns[preds[p]]);
-    plus(at_ns, mix(pass.bits[i].gap(), times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns));
-    if (match_[i] < 0) {
-      plus(at_ns, run_of(i));
+    plus_mixed(at_ns, pass.bits[i].gap(), times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns);
+    const std::int64_t changed_ns = hidden ? graph_.times.hidden_run_ns(i) : times.ideal_run_ns;
+    const auto joins = static_cast<Joins>(turn.joins);
+    if (joins == Joins::nobody) {
+      plus_mixed(at_ns, pass.bits[i].run(), times.measured_run_ns, changed_ns, times.ideal_run_ns);
       later(length_ns, at_ns);
+      own.end_ns = at_ns;
       continue;
     }
-    const auto match = static_cast<std::size_t>(match_[i]);
-    Lanes& last_ns = pass.last_ns[match];
-    if (pass.started[match] == 0) last_ns = at_ns;
-    else later(last_ns, at_ns);
-    const auto members = graph_.members_of(match);
-    if (++pass.started[match] < members.size()) continue;
-    for (const std::uint32_t member : members) {
-      Lanes end_ns = last_ns;
-      plus(end_ns, run_of(member));
-      later(pass.end_ns[place_[member]], end_ns);
-      later(length_ns, pass.end_ns[place_[member]]);
+    Lanes run_ns = none;
+    plus_mixed(run_ns, pass.bits[i].run(), times.measured_run_ns, changed_ns, times.ideal_run_ns);
+    own.end_ns = at_ns;
+    own.run_ns = run_ns;
+    if (joins == Joins::match) continue;
+    const std::span places = std::span(member_place_).subspan(member, members_count_[match++]);
+    member += places.size();
+    for (std::size_t m = 0; m < places.size(); ++m) {
+      if (m + fetch_ahead < places.size()) fetch_of(places[m + fetch_ahead], pass.kept);
+      later(at_ns, pass.kept[places[m]].end_ns);
+    }
+    for (const std::uint32_t place : places) {
+      Kept& of = pass.kept[place];
+      for (std::size_t lane = 0; lane < at_ns.size(); ++lane)
+        of.end_ns[lane] = std::max(of.end_ns[lane], at_ns[lane] + of.run_ns[lane]);
+      later(length_ns, of.end_ns);
     }
   }
   pass.length_ns = length_ns;

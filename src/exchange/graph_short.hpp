@@ -98,11 +98,12 @@ struct CaseLengths {
   std::int64_t only_ns = 0;   // ideal, but measured what is changed
 };
 
-/// A step replayed by many cases, four of them in one pass: each pass reads the whole graph, but an end is kept only until
-/// the last that waits for it has begun, so that those of a large step stay in the cache.
+/// A step replayed by many cases, four of them in one pass: each pass reads the whole graph from front to back, but an end is
+/// kept only until the last that waits for it has begun, so that those of a large step stay in the cache.
 class CaseReplays {
  public:
-  /// lent: passes run there side by side; memory: for each a byte an operation, 64 an end that is kept, 68 a match.
+  /// lent: passes run there side by side; memory: 8 bytes an operation, 4 each that waits for another and 4 a member of a match;
+  /// for each pass a byte an operation and 128 an end that is kept.
   explicit CaseReplays(const ShortGraph& graph, std::span<const Processors> lent = {});
   /// wanted(op, run): whether its time (run) or its gap is changed. Returns the number of the case.
   template <class Wanted>
@@ -124,12 +125,22 @@ class CaseReplays {
  private:
   // fixed_ns of each case, then only_ns. One line of the cache: they lie anywhere in memory.
   struct alignas(64) Lanes : std::array<std::int64_t, 2 * cases_at_once> {};
+  /// What is kept of an operation while others wait for its end.
+  struct Kept {
+    Lanes end_ns;  // its start while members of its match are missing
+    Lanes run_ns;  // of a member of a match: how long it runs once all have started
+  };
+  /// What an operation does when it comes to its turn.
+  enum class Joins : std::uint8_t { nobody, match, match_as_last };
+  struct Turn {
+    std::uint32_t place = 0;  // of kept
+    std::uint32_t preds_count : 30 = 0;
+    std::uint32_t joins : 2 = 0;
+  };
   /// Cases that are replayed at once.
   struct Pass {
     std::vector<CaseBits> bits;  // by operation
-    std::vector<Lanes> end_ns;   // by place; of a match that is not complete: its start
-    std::vector<Lanes> last_ns;      // by match: the last start of its members
-    std::vector<std::uint32_t> started;  // of them
+    std::vector<Kept> kept;      // by place
     ShortChange change = ShortChange::ideal;
     std::size_t cases_count = 0;
     Lanes length_ns{};
@@ -142,14 +153,15 @@ class CaseReplays {
   /// room than its alignment. Also compiled for processors that take eight sums or maxima at a time.
   void replay(Pass& pass) const;
   void replay_avx512(Pass& pass) const;
-  /// Where ends are kept: takes a place for each operation and gives it back. Returns how many places there are.
-  std::size_t deal_places();
+  /// Gives each operation a place for its end and takes it back; notes what a pass reads, in the order in which it does.
+  void take_turns();
 
   const ShortGraph& graph_;
   std::span<const Processors> lent_;
-  std::vector<std::int32_t> match_;  // by operation; passes read no more of it
-  std::vector<std::uint32_t> place_, pred_place_;  // by operation, and for each of ShortGraph::preds
-  std::size_t places_count_ = 0;
+  std::vector<Turn> turns_;                 // by operation
+  std::vector<std::uint32_t> pred_place_;   // for each of ShortGraph::preds
+  std::vector<std::uint32_t> member_place_, members_count_;  // of matches, in the order in which their last members start
+  std::uint32_t places_count_ = 0;
   std::vector<Pass> passes_;      // the first waiting_ of them wait; the memory of the others is used again
   std::size_t waiting_ = 0, asked_ = 0;
   std::vector<CaseLengths> lengths_;

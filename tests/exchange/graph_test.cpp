@@ -2,52 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "exchange/graph_ideal.hpp"
 #include "exchange/graph_ops.hpp"
 #include "exchange/graph_path.hpp"
-#include "exchange/graph_short.hpp"
 
 namespace ccl {
 namespace {
 
 using test::MadeOp;
 using test::graph_of;
-
-MadeOp op(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, const char* name, std::uint16_t lane = 0) {
-  MadeOp made;
-  made.start_ns = start_ns;
-  made.end_ns = end_ns;
-  made.launch_ns = 0;
-  made.name = string_id(name);
-  made.rank_row = rank;
-  made.lane = lane;
-  return made;
-}
-
-MadeOp reduce(std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t instance) {
-  MadeOp made = op(rank, start_ns, end_ns, "all_reduce", 1);
-  made.kind = EventKind::communication;
-  made.op = CollectiveOp::all_reduce;
-  made.dimension = Dimension::dp;
-  made.group_size = 3;
-  made.payload_bytes = 1000;
-  made.instance = instance;
-  return made;
-}
-
-/// Three ranks compute (rank 1 for 300 instead of 100), reduce for 50, compute 40 each.
-std::vector<MadeOp> slow_rank() {
-  std::vector<MadeOp> ops;
-  for (const std::int32_t rank : {0, 1, 2}) {
-    const std::int64_t ready_ns = rank == 1 ? 300 : 100;
-    ops.push_back(op(rank, 0, ready_ns, "gemm"));
-    ops.push_back(reduce(rank, ready_ns + 10, 360, 7));
-    ops.push_back(op(rank, 365, 405, "adam"));
-  }
-  return ops;
-}
+using test::op;
+using test::reduce;
+using test::slow_and_fast;
+using test::slow_rank;
 
 const std::vector<std::int32_t> no_stages{-1, -1, -1};
 
@@ -176,18 +146,6 @@ TEST(StepGraph, AnIdleStretchIsReplayedAfterAllThatEndedBefore) {
 }
 
 /// Two ranks: kernels on one stream, a gather on another that the last kernel needs. Rank 0 takes twice as long, so that
-/// by chance its gather has ended before the third kernel, which rank 1 starts without it.
-std::vector<MadeOp> slow_and_fast() {
-  std::vector<MadeOp> ops;
-  for (const std::int32_t rank : {0, 1}) {
-    const std::int64_t each_ns = rank == 0 ? 200 : 100;
-    for (std::int64_t k = 0; k < 3; ++k) ops.push_back(op(rank, k * each_ns, (k + 1) * each_ns, "gemm"));
-    ops.push_back(reduce(rank, 0, 330, 9));
-    ops.push_back(op(rank, std::max<std::int64_t>(330, 3 * each_ns), 3 * each_ns + 300, "adam"));
-  }
-  return ops;
-}
-
 TEST(StepGraph, WhatARankDidNotWaitForIsNotNeededOnItsPeers) {
   const MeasuredGraph graph = graph_of(slow_and_fast());
   ASSERT_EQ(graph.ops[3].start_ns, 400);  // of rank 0: the third kernel, after the gather
@@ -232,62 +190,6 @@ TEST(StepGraph, WhatAnotherHasWaitedForIsNotWaitedForAgain) {
   EXPECT_EQ(waits_of_last(12), std::vector<std::int64_t>{12});
   // It began before its own stream was free: a replay may end it before what it waited for.
   EXPECT_EQ(waits_of_last(13), (std::vector<std::int64_t>{0, 12}));
-}
-
-TEST(ShortGraph, ReplaysAsTheWholeGraph) {
-  const MeasuredGraph graph = graph_of(slow_and_fast());
-  const Peers peers = peers_of(graph, {0, 0});
-  const GraphTimes ideal = ideal_times(graph, peers, IdealForm::median);
-  const ShortGraph less = shorten(graph, ideal);
-  EXPECT_EQ(less.ops.size(), 6U) << "three kernels of each rank are one";
-  GraphTimes hidden = graph.measured;
-  for (std::size_t i = 0; i < graph.size(); ++i) hidden.run_ns[i] = 0;
-  const auto length_ns = [&](const GraphTimes& from, const GraphTimes& to, std::int32_t rank, bool with_gaps) {
-    const auto run = [&](std::size_t i) { return graph.ops[i].rank_row == rank; };
-    return replay(graph, changed_times(from, to, run, [&](std::size_t i) { return with_gaps && run(i); })).length_ns;
-  };
-  const std::vector<Processors> lent(2, own_processors());
-  for (const std::size_t lent_count : {0U, 1U, 2U}) {
-    SCOPED_TRACE(lent_count);
-    CaseReplays replays(less, std::span(lent).first(lent_count));
-    // More than go in one pass, and both kinds of change in turn.
-    std::vector<std::size_t> both, runs, hides;
-    const std::vector<std::int32_t> ranks{-1, 0, 1, 2};  // -1 and 2: nobody's times change
-    for (const std::int32_t rank : ranks) {
-      both.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool) { return op.rank_row == rank; }));
-      runs.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
-      if (rank == 1) hides.push_back(replays.add(ShortChange::hidden, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
-    }
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      EXPECT_EQ(replays.of(both[r]).fixed_ns, length_ns(graph.measured, ideal, ranks[r], true)) << ranks[r];
-      EXPECT_EQ(replays.of(both[r]).only_ns, length_ns(ideal, graph.measured, ranks[r], true)) << ranks[r];
-      EXPECT_EQ(replays.of(runs[r]).fixed_ns, length_ns(graph.measured, ideal, ranks[r], false)) << ranks[r];
-      EXPECT_EQ(replays.of(runs[r]).only_ns, length_ns(ideal, graph.measured, ranks[r], false)) << ranks[r];
-    }
-    EXPECT_EQ(replays.of(hides[0]).fixed_ns, length_ns(graph.measured, hidden, 1, false));
-    EXPECT_EQ(replays.of(hides[0]).only_ns, length_ns(ideal, graph.measured, 1, false));
-  }
-}
-
-TEST(ShortGraph, TimesOfMoreThanTwoSecondsAreKept) {
-  constexpr std::int64_t far_ns = 5'000'000'000, most_ns = 2'147'483'647;
-  ShortTimesList times(3);
-  times.add(0, {1, 2, 3, 4}, 5);
-  times.add(1, {far_ns, 0, 0, 0}, 0);
-  times.add(1, {0, 0, 0, -far_ns}, 7);
-  times.add(2, {most_ns, 0, 0, 0}, 0);
-  times.add(2, {1, 0, 0, 0}, 0);
-  times.add(2, {-2, 0, 0, 0}, 0);
-  const auto all = [&](std::size_t i) {
-    const ShortTimes of = times[i];
-    return std::vector<std::int64_t>{of.measured_gap_ns, of.ideal_gap_ns, of.measured_run_ns, of.ideal_run_ns, times.hidden_run_ns(i)};
-  };
-  EXPECT_EQ(all(0), (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
-  EXPECT_EQ(all(1), (std::vector<std::int64_t>{far_ns, 0, 0, -far_ns, 7}));
-  EXPECT_EQ(all(2), (std::vector<std::int64_t>{most_ns - 1, 0, 0, 0, 0}));
-  times.add(0, {0, 0, 0, 0}, far_ns);
-  times.add(0, {0, 0, 0, 0}, -far_ns);
-  EXPECT_EQ(all(0), (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
 }
 
 TEST(CriticalPath, GoesThroughTheLastRankAndAddsUpToTheStep) {
