@@ -83,31 +83,43 @@ bool Stages::alone(const Group& group, RankId rank) const {
 
 namespace {
 
-/// Median of one number; the lower of two middle ones.
-std::uint32_t usual(const std::vector<const MatchedMember*>& peers, std::uint32_t BeforeCollective::*number) {
-  std::vector<std::uint32_t> numbers;
-  for (const MatchedMember* peer : peers) numbers.push_back(peer->before.*number);
-  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>((numbers.size() - 1) / 2);
-  std::nth_element(numbers.begin(), middle, numbers.end());
-  return *middle;
-}
+/// What a member of an instance had before it of one number, beyond the median of its peers: the other members of its stage.
+/// Of an even number the lower of two middle ones; 0 without peers.
+class BeyondPeers {
+ public:
+  BeyondPeers(std::span<const MatchedMember> members, const MatchedMember& member, const Stages& stages)
+      : members_(members), member_(member), stages_(stages), stage_(stages.of(member.rank)) {}
+  std::int64_t of(std::uint32_t BeforeCollective::*number) {
+    const std::int64_t own = member_.before.*number;
+    if (own == 0) return 0;
+    numbers_.clear();
+    for (const MatchedMember& other : members_)
+      if (&other != &member_ && stages_.of(other.rank) == stage_) numbers_.push_back(other.before.*number);
+    if (numbers_.empty()) return 0;
+    const auto middle = numbers_.begin() + static_cast<std::ptrdiff_t>((numbers_.size() - 1) / 2);
+    std::nth_element(numbers_.begin(), middle, numbers_.end());
+    return std::max<std::int64_t>(0, own - *middle);
+  }
+
+ private:
+  std::span<const MatchedMember> members_;
+  const MatchedMember& member_;
+  const Stages& stages_;
+  std::int32_t stage_;
+  std::vector<std::uint32_t> numbers_;
+};
 
 // A collective that overlaps compute does not hold back its members: one that was behind before it still is, and has
 // more kernels to run until the next one. Only the time per kernel tells slow compute.
-void split_delay(const MatchedInstance& instance, const std::vector<const MatchedMember*>& peers,
-                 const MatchedMember& last, CauseSums& row) {
-  if (peers.empty()) return;
-  const auto more = [&](std::uint32_t BeforeCollective::*number) {
-    return std::max<std::int64_t>(0, std::int64_t{last.before.*number} - usual(peers, number));
-  };
-  const std::int64_t more_compute_ns = more(&BeforeCollective::compute_ns);
-  const std::int64_t more_count = more(&BeforeCollective::kernels_count);
+void split_delay(const MatchedInstance& instance, const MatchedMember& last, BeyondPeers more, CauseSums& row) {
+  const std::int64_t more_compute_ns = more.of(&BeforeCollective::compute_ns);
+  const std::int64_t more_count = more.of(&BeforeCollective::kernels_count);
   const std::int64_t behind_ns =
       more_count == 0 ? 0
                       : std::min(more_compute_ns, static_cast<std::int64_t>(static_cast<Wide>(last.before.compute_ns) *
                                                                             more_count / last.before.kernels_count));
-  const std::int64_t parts[] = {more_compute_ns - behind_ns, more(&BeforeCollective::communication_ns),
-                                more(&BeforeCollective::starved_ns), more(&BeforeCollective::stalled_ns), behind_ns};
+  const std::int64_t parts[] = {more_compute_ns - behind_ns, more.of(&BeforeCollective::communication_ns),
+                                more.of(&BeforeCollective::starved_ns), more.of(&BeforeCollective::stalled_ns), behind_ns};
   std::int64_t sum_ns = 0;
   for (const std::int64_t part : parts) sum_ns += part;
   // More than the delay can not be explained, and less is left unexplained.
@@ -141,10 +153,7 @@ void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> 
       row.last_count = 1;
       row.incomplete_count = instance.incomplete ? 1 : 0;
       row.delay_ns = instance.delay_ns;
-      std::vector<const MatchedMember*> peers;
-      for (const MatchedMember& other : members)
-        if (&other != &member && stages.of(other.rank) == stages.of(member.rank)) peers.push_back(&other);
-      split_delay(instance, peers, member, row);
+      split_delay(instance, member, BeyondPeers(members, member, stages), row);
     }
     out.push_back(row);
   }

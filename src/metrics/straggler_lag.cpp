@@ -67,8 +67,10 @@ struct StragglerLag {
     Tally tally;
     Waiting waiting(context.ranks.entries.size());
     std::vector<const MatchedInstance*> of_step;  // of one group
+    CausesOfStep causes(stages);
     const auto add_step = [&] {
-      add_causes_of_step(std::exchange(of_step, {}), stages, members_of, out.of<CauseSums>());
+      causes.add(of_step, members_of, out.of<CauseSums>());
+      of_step.clear();
     };
     for (const MatchedInstance& instance : collectives.instances) {
       if (instance.members_seen < 2) continue;

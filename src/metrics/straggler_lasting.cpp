@@ -1,6 +1,7 @@
 #include "metrics/straggler_lasting.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/statistics.hpp"
 
@@ -11,10 +12,20 @@ constexpr std::uint32_t usual_launch_ns = 20'000;  // from a launch to the start
 
 }  // namespace
 
+void LastingLag::begin() {
+  first_ = true;
+  states_.clear();
+}
+
+LastingLag::State& LastingLag::state_of(RankId rank) {
+  const auto at = std::lower_bound(states_.begin(), states_.end(), rank, [](const auto& of, RankId wanted) { return of.first < wanted; });
+  return at != states_.end() && at->first == rank ? at->second : states_.insert(at, {rank, {}})->second;
+}
+
 // What the next to last of the launches lost of its lead over the last one while it waited for its device.
 void LastingLag::lose_lead(const Pace& last, const Pace& next) {
-  State& state = states_[last.member->rank];
-  const std::int64_t before_ns = states_[next.member->rank].lead_ns;
+  const std::int64_t before_ns = state_of(next.member->rank).lead_ns;
+  State& state = state_of(last.member->rank);
   const std::int64_t lost_ns = std::int64_t{next.member->before.synchronised_ns} - last.member->before.synchronised_ns;
   if (before_ns < 0 || state.lead_ns < 0) return;
   const std::int64_t lag_ns = std::max<std::int64_t>(0, before_ns - state.lead_ns);
@@ -24,33 +35,37 @@ void LastingLag::lose_lead(const Pace& last, const Pace& next) {
 }
 
 std::int64_t LastingLag::follow(std::span<const MatchedMember> members, RankId rank) {
-  std::map<std::int32_t, std::vector<Pace>> by_stage;
+  paces_.clear();
   for (const MatchedMember& member : members)
     if (member.before.queued_ns != BeforeCollective::unknown_ns)
-      by_stage[stages_->of(member.rank)].push_back({&member, std::int64_t{member.before.queued_ns} + member.dur_ns});
+      paces_.push_back({stages_->of(member.rank), std::int64_t{member.before.queued_ns} + member.dur_ns, &member});
+  std::sort(paces_.begin(), paces_.end(), [](const Pace& a, const Pace& b) {
+    return std::tuple(a.stage, a.lead_ns, a.member->rank) < std::tuple(b.stage, b.lead_ns, b.member->rank);
+  });
   std::int64_t behind_ns = 0;
-  for (auto& [stage, paces] : by_stage) {
-    if (paces.size() < 2) continue;
-    std::sort(paces.begin(), paces.end(), [](const Pace& a, const Pace& b) {
-      return std::tuple(a.lead_ns, a.member->rank) < std::tuple(b.lead_ns, b.member->rank);
-    });
-    if (paces[0].member->rank == rank) behind_ns = paces[1].lead_ns - paces[0].lead_ns;
-    lose_lead(paces[0], paces[1]);
-    for (std::size_t p = 0; p < paces.size(); ++p) {
-      const std::int64_t others_ns = paces[middle_of_others(paces.size(), p)].lead_ns;
-      const std::int64_t lag_ns = std::max<std::int64_t>(0, others_ns - paces[p].lead_ns);
-      State& state = states_[paces[p].member->rank];
-      state.lead_ns = paces[p].lead_ns;
-      state.counted_ns = std::min(state.counted_ns, 2 * lag_ns);
-      state.open = state.open && lag_ns > 0 && (state.first_ns == 0 || state.counted_ns > 0);
-    }
+  for (std::size_t first = 0, end = 0; first < paces_.size(); first = end) {
+    while (end < paces_.size() && paces_[end].stage == paces_[first].stage) ++end;
+    if (end - first > 1) behind_ns = std::max(behind_ns, follow_stage(std::span(paces_).subspan(first, end - first), rank));
   }
   return behind_ns;
 }
 
+std::int64_t LastingLag::follow_stage(std::span<const Pace> paces, RankId rank) {
+  lose_lead(paces[0], paces[1]);
+  for (std::size_t p = 0; p < paces.size(); ++p) {
+    const std::int64_t others_ns = paces[middle_of_others(paces.size(), p)].lead_ns;
+    const std::int64_t lag_ns = std::max<std::int64_t>(0, others_ns - paces[p].lead_ns);
+    State& state = state_of(paces[p].member->rank);
+    state.lead_ns = paces[p].lead_ns;
+    state.counted_ns = std::min(state.counted_ns, 2 * lag_ns);
+    state.open = state.open && lag_ns > 0 && (state.first_ns == 0 || state.counted_ns > 0);
+  }
+  return paces[0].member->rank == rank ? paces[1].lead_ns - paces[0].lead_ns : 0;
+}
+
 void LastingLag::add(const MatchedInstance& instance, std::span<const MatchedMember> members, CauseSums& last) {
   const std::int64_t lag_ns = follow(members, last.rank);
-  State& state = states_[last.rank];
+  State& state = state_of(last.rank);
   // The launch's is what the rank launched late by, as far as its device had nothing to do or the collective itself
   // began when it was launched; before the first collective of the step nothing says what else it could have waited
   // for.
@@ -83,6 +98,25 @@ void LastingLag::finish(StepId step, std::int32_t replica, GroupId group, std::v
     row.kept_ns = state.counted_ns;
     out.push_back(row);
   }
+}
+
+void SumsByRank::add(const CauseSums& row) {
+  if (next_ >= sums_.size() || sums_[next_].rank != row.rank) {
+    const auto at = std::lower_bound(sums_.begin(), sums_.end(), row.rank, [](const CauseSums& of, RankId rank) { return of.rank < rank; });
+    next_ = static_cast<std::size_t>(at - sums_.begin());
+    if (at == sums_.end() || at->rank != row.rank) {
+      sums_.insert(at, row);
+      ++next_;
+      return;
+    }
+  }
+  sums_[next_++].combine(row);
+}
+
+void SumsByRank::move_to(std::vector<CauseSums>& out) {
+  out.insert(out.end(), sums_.begin(), sums_.end());
+  sums_.clear();
+  next_ = 0;
 }
 
 }  // namespace ccl::straggler

@@ -3,8 +3,8 @@
 // Out: what of the delay of each is lag that was counted before (report stage).
 #pragma once
 #include <algorithm>
-#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "metrics/straggler_causes.hpp"
@@ -17,6 +17,8 @@ namespace ccl::straggler {
 class LastingLag {
  public:
   explicit LastingLag(const Stages& stages) : stages_(&stages) {}
+  /// Another group or step.
+  void begin();
   /// In order of the ends. last: the row of the last rank, with its delay split; gets late_ns and lasting_ns.
   void add(const MatchedInstance& instance, std::span<const MatchedMember> members, CauseSums& last);
   /// A row for each rank that may have brought lag into the step or takes some on.
@@ -29,43 +31,67 @@ class LastingLag {
     bool open = true;           // late at every launch of the step so far
   };
   struct Pace {
-    const MatchedMember* member = nullptr;
+    std::int32_t stage = -1;
     std::int64_t lead_ns = 0;  // from its launch to the common end
+    const MatchedMember* member = nullptr;
   };
   /// How far the rank is behind all others of its stage at this launch; takes all of them along.
   std::int64_t follow(std::span<const MatchedMember> members, RankId rank);
+  std::int64_t follow_stage(std::span<const Pace> paces, RankId rank);
   void lose_lead(const Pace& last, const Pace& next);
+  State& state_of(RankId rank);  // until the next call with a rank that was not asked for before
 
   const Stages* stages_;
   bool first_ = true;  // no collective of the step yet
-  std::map<RankId, State> states_;
+  std::vector<Pace> paces_;  // of one collective
+  std::vector<std::pair<RankId, State>> states_;  // by rank
 };
 
-/// The instances of a group in a step, in order of their ends, into rows of causes; members(instance) gives its
-/// members.
-template <class Members>
-void add_causes_of_step(std::vector<const MatchedInstance*> instances, const Stages& stages, Members members,
-                        std::vector<CauseSums>& out) {
-  std::sort(instances.begin(), instances.end(), [](const MatchedInstance* a, const MatchedInstance* b) {
-    return a->last_end_ns != b->last_end_ns ? a->last_end_ns < b->last_end_ns : a < b;
-  });
-  if (instances.empty()) return;
-  LastingLag lag(stages);
-  std::vector<CauseSums> rows;
-  std::size_t folded = 0;
-  for (const MatchedInstance* instance : instances) {
-    const std::size_t first = rows.size();
-    add_causes(*instance, members(*instance), stages, rows);
-    for (std::size_t row = first; row < rows.size(); ++row)
-      if (rows[row].rank.value == instance->last_rank) lag.add(*instance, members(*instance), rows[row]);
-    if (rows.size() < 2 * folded + 4096) continue;
-    sort_and_fold(rows);
-    folded = rows.size();
+/// What each rank has in a group in a step; the members of a collective come by rank, as the sums lie.
+class SumsByRank {
+ public:
+  void add(const CauseSums& row);
+  /// Behind what is there; begins anew.
+  void move_to(std::vector<CauseSums>& out);
+
+ private:
+  std::vector<CauseSums> sums_;
+  std::size_t next_ = 0;  // where the next one is looked for first
+};
+
+/// The instances of a group in a step, in order of their ends, into rows of causes, one a rank. Asked again for every group
+/// and step: what it works in is kept.
+class CausesOfStep {
+ public:
+  explicit CausesOfStep(const Stages& stages) : stages_(&stages), lag_(stages) {}
+  /// members(instance) gives its members. instances: gets their order.
+  template <class Members>
+  void add(std::vector<const MatchedInstance*>& instances, Members members, std::vector<CauseSums>& out) {
+    std::sort(instances.begin(), instances.end(), [](const MatchedInstance* a, const MatchedInstance* b) {
+      return a->last_end_ns != b->last_end_ns ? a->last_end_ns < b->last_end_ns : a < b;
+    });
+    if (instances.empty()) return;
+    lag_.begin();
+    for (const MatchedInstance* instance : instances) {
+      rows_.clear();
+      add_causes(*instance, members(*instance), *stages_, rows_);
+      for (CauseSums& row : rows_) {
+        if (row.rank.value == instance->last_rank) lag_.add(*instance, members(*instance), row);
+        sums_.add(row);
+      }
+    }
+    const MatchedInstance& any = *instances.front();
+    rows_.clear();
+    if (any.step != outside_step) lag_.finish({any.iteration, any.step}, any.replica, any.group, rows_);
+    for (const CauseSums& row : rows_) sums_.add(row);
+    sums_.move_to(out);
   }
-  const MatchedInstance& any = *instances.front();
-  if (any.step != outside_step) lag.finish({any.iteration, any.step}, any.replica, any.group, rows);
-  sort_and_fold(rows);
-  out.insert(out.end(), rows.begin(), rows.end());
-}
+
+ private:
+  const Stages* stages_;
+  LastingLag lag_;
+  SumsByRank sums_;
+  std::vector<CauseSums> rows_;  // of one instance
+};
 
 }  // namespace ccl::straggler

@@ -45,8 +45,9 @@ class Step {
     std::vector<const MatchedInstance*> all;
     for (const MatchedInstance& instance : instances_) all.push_back(&instance);
     std::vector<CauseSums> rows;
-    add_causes_of_step(
-        all, Stages(),
+    const Stages stages;
+    CausesOfStep(stages).add(
+        all,
         [&](const MatchedInstance& instance) {
           return std::span(members_).subspan(instance.first_member, static_cast<std::size_t>(instance.members_seen));
         },
