@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/collective_math.hpp"
+#include "core/fetch.hpp"
 #include "core/recently_found.hpp"
 #include "core/shares.hpp"
 #include "core/sort_runs.hpp"
@@ -119,6 +120,15 @@ std::vector<RecordRefs> deal_to_groups(const RecordRefs& records) {
   return dealt;
 }
 
+/// The records of a group are far apart: those of the next come while one is matched, as many as a cache holds.
+void fetch_first(const RecordRefs& of_group) {
+  constexpr std::size_t most = 4096;
+  for (const CollectiveRecord* const record : std::span(of_group).first(std::min(most, of_group.size()))) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(record);
+    for (std::size_t at = 0; at < sizeof(CollectiveRecord); at += 64) fetch(bytes + at);
+  }
+}
+
 /// By rank and time. A worker's records come in this order already, those of several workers are merged.
 void sort_for_matching(RecordRefs& of_group) {
   sort_runs(of_group, [](const CollectiveRecord* a, const CollectiveRecord* b) {
@@ -151,7 +161,10 @@ MatchedCollectives assemble(RecordRefs records, const Ranks& ranks, const Groups
   MatchCounts counts;
   const SplitIndex index(splits);
   // Group by group, all that is asked of its records while they are in the cache.
-  for (RecordRefs& of_group : deal_to_groups(records)) {
+  std::vector<RecordRefs> dealt = deal_to_groups(records);
+  for (std::size_t g = 0; g < dealt.size(); ++g) {
+    if (g + 1 < dealt.size()) fetch_first(dealt[g + 1]);
+    RecordRefs& of_group = dealt[g];
     const Group* const group = groups.find(of_group.front()->group);
     if (group == nullptr) continue;
     sort_for_matching(of_group);

@@ -1,6 +1,7 @@
 #include "metrics/timeline_bins.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/interval_passes.hpp"
 #include "core/shares.hpp"
@@ -78,6 +79,9 @@ std::span<const Interval> within(std::span<const Interval> merged, const TimeBin
   return {from.begin(), behind};
 }
 
+constexpr std::array rows{&BinnedBudget::compute_ns, &BinnedBudget::communication_ns, &BinnedBudget::overlap_ns,
+                          &BinnedBudget::memory_only_ns, &BinnedBudget::idle_ns};
+
 /// Of lists within the bins; −1 in all of those outside the capture.
 BinnedBudget budget_of(std::span<const Interval> communication, std::span<const Interval> compute,
                        std::span<const Interval> memory, Interval capture, const TimeBins& bins) {
@@ -87,6 +91,7 @@ BinnedBudget budget_of(std::span<const Interval> communication, std::span<const 
   const auto memory_only = length_per_bin(subtract(subtract(memory, communication), compute), bins);
   const auto inside = length_per_bin(std::span(&capture, 1), bins);
   BinnedBudget out;
+  for (const auto row : rows) (out.*row).reserve(inside.size());
   for (std::size_t bin = 0; bin < inside.size(); ++bin) {
     const auto cell = [&](std::int64_t ns) { return inside[bin] == 0 ? -1 : static_cast<std::int32_t>(ns); };
     out.compute_ns.push_back(cell(k[bin]));
@@ -112,8 +117,7 @@ BinnedBudget bin_budget(std::span<const Interval> communication, std::span<const
   });
   BinnedBudget all = std::move(parts.front());
   for (std::size_t i = 1; i < parts.size(); ++i)
-    for (const auto row : {&BinnedBudget::compute_ns, &BinnedBudget::communication_ns, &BinnedBudget::overlap_ns,
-                           &BinnedBudget::memory_only_ns, &BinnedBudget::idle_ns})
+    for (const auto row : rows)
       append(parts[i].*row, all.*row);
   return all;
 }
