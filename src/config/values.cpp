@@ -113,6 +113,9 @@ void refuse_flag_values(const std::vector<std::string>& args, const std::vector<
     if (arg == "--") return;
     for (const std::string& flag : flags)
       if (arg.starts_with(flag + "=")) throw bad_request("option " + flag, "takes no value");
+    // "=FILE" would be the value, and a file of that name is never meant.
+    if (arg.size() > 2 && arg[0] == '-' && arg[1] != '-' && arg[2] == '=')
+      throw bad_request("option " + arg, "takes its value without '='", "Write " + arg.substr(0, 2) + " " + arg.substr(3) + ".");
   }
 }
 

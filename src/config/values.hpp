@@ -27,7 +27,7 @@ std::string number_text(double value);
 double to_seconds(const std::string& what, const std::string& text);
 /// A regular expression with at least one capture group; returned unchanged.
 std::string to_capturing_regex(const std::string& what, const std::string& text);
-/// Refuses "--flag=value"; flags with their dashes.
+/// Refuses "--flag=value" and "-o=value"; flags with their dashes.
 void refuse_flag_values(const std::vector<std::string>& args, const std::vector<std::string>& flags);
 /// "1,2,3" -> three texts; empty parts are dropped.
 std::vector<std::string> split_commas(const std::vector<std::string>& texts);

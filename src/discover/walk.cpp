@@ -28,6 +28,7 @@ fs::path normal(const std::string& name) {
 [[noreturn]] void fail_missing(const std::string& name) {
   std::vector<std::string> siblings;
   std::error_code ec;
+  if (fs::is_symlink(fs::symlink_status(normal(name), ec))) fail_unusable(name, "a link that leads to nothing");
   const fs::path parent = normal(name).parent_path();
   for (fs::directory_iterator at(parent, ec), end; !ec && at != end; at.increment(ec))
     siblings.push_back(at->path().filename().string());

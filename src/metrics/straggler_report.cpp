@@ -123,7 +123,11 @@ void explain_absence(const Tables& tables, const ReportContext& context, Report&
   if (covered == 0) return out.absent("no trace with a rank");
   if (covered == 1 && context.ranks.expected <= 1) return out.not_applicable("the run has one rank");
   if (covered == 1) return out.absent("the trace of one rank only: nothing to compare it with");
-  out.absent("no symmetric collective could be matched across ranks");
+  const bool all_lost = std::ranges::all_of(context.ranks.entries, [](const RankEntry& entry) {
+    return !entry.facts.steps.empty() && std::ranges::all_of(entry.facts.steps, &Step::lost_events);
+  });
+  out.absent(all_lost ? "every step of all ranks is lost with the damage of their files"
+                      : "no symmetric collective could be matched across ranks");
 }
 
 using Shares = std::map<std::pair<std::int32_t, RankId>, OwnShare>;

@@ -224,11 +224,13 @@ class GzipSource final : public ByteSource {
     for (const Filled::Piece& piece : filled.pieces) {
       check_.add(piece.text);
       if (!piece.stated.has_value() || check_.ends_as(*piece.stated)) continue;
+      const bool more = filled.size > piece.end;
       filled.size = piece.end;
       filled.file_bytes = piece.file_bytes;
       filled.trailing_bytes = 0;
       filled.status = SourceStatus::gzip_cut;
-      filled.error = "the checksum is wrong: the damage lies anywhere before its end; copy the file again";
+      filled.error = more ? "the checksum of a part is wrong: the damage lies before its end, what follows is not read; copy the file again"
+                          : "the checksum is wrong: the damage lies anywhere before its end; copy the file again";
       return;
     }
   }

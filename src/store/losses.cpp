@@ -35,10 +35,14 @@ std::string advice_text(Code code) {
   return text;
 }
 
+/// Of these not all rows are kept: what a file has of them is not known whole.
+using Capped = std::map<Code, std::int64_t>;  // with the sum over all files
+
 /// `explained`: the codes whose advice an earlier line gives.
-std::string code_text(const Loss& loss, const Problem& problem, std::set<Code>& explained) {
+std::string code_text(const Loss& loss, const Problem& problem, const Capped& capped, std::set<Code>& explained) {
   const std::int64_t count = loss.counts.at(problem.code);
-  std::string text = (count > 1 ? std::to_string(count) + " " : "") + std::string(info(problem.code).name);
+  std::string text = (capped.contains(problem.code) ? "at least " : "") + (count > 1 ? std::to_string(count) + " " : std::string()) +
+                     std::string(info(problem.code).name);
   if (problem.offset >= 0)
     text += (count > 1 ? ", the first at byte " : " at byte ") + std::to_string(problem.offset) +
             (loss.unpacked ? " of the unpacked text" : "");
@@ -48,14 +52,26 @@ std::string code_text(const Loss& loss, const Problem& problem, std::set<Code>& 
          (problem.detail.size() > most_detail_bytes ? " ...)" : ")");
 }
 
-std::string text_of(const Loss& loss, std::set<Code>& explained) {
+std::string text_of(const Loss& loss, const Capped& capped, std::set<Code>& explained) {
   std::string text;
   if (!loss.ranks.empty())
     text = ranks_text({loss.ranks.begin(), loss.ranks.end()}) + ", ";
   text += (loss.file.empty() ? "no file" : loss.file) + ": ";
   for (std::size_t i = 0; i < loss.first.size() && i < most_codes; ++i)
-    text += (i == 0 ? "" : ", ") + code_text(loss, loss.first[i], explained);
+    text += (i == 0 ? "" : ", ") + code_text(loss, loss.first[i], capped, explained);
   return one_line(loss.first.size() > most_codes ? text + ", ..." : text);
+}
+
+/// The line behind those of the first files. more: files; empty: nothing is left to say.
+std::string rest_text(std::size_t more, const Capped& capped) {
+  if (more == 0 && capped.empty()) return "";
+  const std::string files = "and " + std::string(capped.empty() ? "" : "at least ") + counted(more, "more file");
+  if (capped.empty()) return files + "; all are in /warnings/rows of the result file";
+  std::string codes;
+  for (const auto& [code, count] : capped)
+    codes += (codes.empty() ? "" : ", ") + std::string(info(code).name) + " (" + std::to_string(count) + " in all)";
+  return (more > 0 ? files + "; of " : "of ") + codes + " /warnings/rows of the result file has the first " +
+         std::to_string(Problems::rows_per_code) + " rows";
 }
 
 }  // namespace
@@ -89,19 +105,17 @@ std::vector<std::string> loss_lines(const Results& results, std::size_t most) {
     for (const auto& [code, count] : loss.counts) kept[code] += count;
     losses.push_back(std::move(loss));
   }
-  bool all_kept = true;  // not more rows of a code than /warnings/rows takes
-  for (const auto& [code, count] : kept) all_kept = all_kept && count == results.problems.count(code);
+  Capped capped;
+  for (const auto& [code, count] : kept)
+    if (const std::int64_t all = results.problems.count(code); all != count) capped[code] = all;
   std::sort(losses.begin(), losses.end(), [](const Loss& a, const Loss& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
     return a.count != b.count ? a.count > b.count : natural_less(a.file, b.file);
   });
   std::vector<std::string> lines;
   std::set<Code> explained;
-  for (std::size_t i = 0; i < losses.size() && i < most; ++i) lines.push_back(text_of(losses[i], explained));
-  if (losses.size() > most || !all_kept)
-    lines.push_back("and " + std::string(all_kept ? "" : "at least ") +
-                    counted(losses.size() - std::min(losses.size(), most), "more file") +
-                    "; all are in /warnings/rows of the result file");
+  for (std::size_t i = 0; i < losses.size() && i < most; ++i) lines.push_back(text_of(losses[i], capped, explained));
+  if (const std::string rest = rest_text(losses.size() - std::min(losses.size(), most), capped); !rest.empty()) lines.push_back(rest);
   return lines;
 }
 

@@ -71,6 +71,7 @@ TEST(CommandLine, EveryMistakeIsOneLineWithASuggestion) {
   for (const char* value : {"maybe", "2", "true", ""})
     EXPECT_EQ(refusal({"d", std::string("--strict=") + value}), "option --strict (takes no value)");
   EXPECT_EQ(refusal({"--help=3"}), "option --help (takes no value)");
+  EXPECT_EQ(refusal({"d", "-o=x.h5"}), "option -o=x.h5 (takes its value without '='). Write -o x.h5.");
   EXPECT_EQ(refusal({"d", "-z"}), "option -z (no such option). See --help.");
   EXPECT_EQ(refusal({"d", "--run"}), "option --run (needs a value: NAME)");
   EXPECT_EQ(refusal({}), "no trace folder (nothing to analyse). Write ccl-analyze DIR, or see --help.");

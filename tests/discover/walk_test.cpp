@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,6 +131,8 @@ TEST(Walk, MissingFolderGetsASuggestion) {
   EXPECT_THAT(message_of({tree.path("profile_trace")}), HasSubstr(": " + tree.path("profile_trace") + ". Did you mean " + tree.path("profile_traces") + "?"));
   EXPECT_THAT(message_of({tree.path("something-else-entirely")}), testing::Not(HasSubstr("Did you mean")));
   EXPECT_THAT(message_of({}), HasSubstr("no trace folder"));
+  std::filesystem::create_symlink(tree.path("loop"), tree.path("loop"));
+  EXPECT_THAT(message_of({tree.path("loop")}), HasSubstr("loop cannot be read (a link that leads to nothing)"));
 }
 
 TEST(Walk, TraceLikeNames) {

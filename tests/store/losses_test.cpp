@@ -64,7 +64,16 @@ TEST(Losses, TheWorstComeFirstTheOthersAreCountedAndACodeIsExplainedOnce) {
                                  "and 13 more files; all are in /warnings/rows of the result file"));
   for (int rank = 0; rank < 300; ++rank) run.problems.add({.code = Code::empty_file, .file = test::numbered("e", rank)});
   EXPECT_EQ(loss_lines(run.results(), 3).back(),
-            "and at least 113 more files; all are in /warnings/rows of the result file");
+            "and at least 113 more files; of empty_file (300 in all) /warnings/rows of the result file has the first 100 rows");
+}
+
+TEST(Losses, WhatIsNotWhollyKeptIsALeast) {
+  test::Run run = test::sample_run();
+  run.problems = Problems();
+  for (int i = 0; i < 150; ++i) run.problems.add({.code = Code::event_damaged, .file = name(2), .offset = i, .count = 2, .detail = "unclosed"});
+  EXPECT_THAT(loss_lines(run.results(), 3),
+              ElementsAre("rank 2, iteration_10/rank2_trace.json: at least 200 event_damaged, the first at byte 0 (unclosed)",
+                          "of event_damaged (300 in all) /warnings/rows of the result file has the first 100 rows"));
 }
 
 TEST(Losses, NamesWithAnyByteAreSafeToPrint) {
