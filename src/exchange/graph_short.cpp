@@ -58,6 +58,19 @@ void ShortTimesList::add(std::size_t i, const ShortTimes& more, std::int64_t mor
   }
 }
 
+namespace {
+
+/// Of operations by rank: its kinds lie behind those of the ranks before.
+std::uint32_t number_of(const ShortKind& kind, std::vector<ShortKind>& kinds) {
+  std::size_t at = kinds.size();
+  while (at > 0 && kinds[at - 1].rank_row == kind.rank_row)
+    if (kinds[--at] == kind) return static_cast<std::uint32_t>(at);
+  kinds.push_back(kind);
+  return static_cast<std::uint32_t>(kinds.size() - 1);
+}
+
+}  // namespace
+
 ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal) {
   const std::vector<std::uint32_t> head = heads_of(graph);
   std::vector<std::uint32_t> place(graph.size());  // by operation that is a head
@@ -86,8 +99,9 @@ ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal) {
     const std::uint32_t own = place[head[i]];
     if (head[i] == i) {
       const GraphCommunication& of = graph.communication_of(i);
-      out.ops[own] = {.rank_row = graph.ops[i].rank_row, .match = graph.match[i], .op = of.op, .dimension = of.dimension,
-                      .with_others = is_with_others(graph, i), .transfer_known = graph.unseen.of(i) != 0};
+      const ShortKind kind{.rank_row = graph.ops[i].rank_row, .op = of.op, .dimension = of.dimension,
+                           .with_others = is_with_others(graph, i), .transfer_known = graph.unseen.of(i) != 0};
+      out.ops[own] = {number_of(kind, out.kinds), graph.match[i]};
       std::uint32_t to = out.first_pred[own];
       for (const std::uint32_t pred : graph.preds_of(i)) out.preds[to++] = place[head[pred]];
     }
@@ -113,7 +127,7 @@ CaseReplays::Pass& CaseReplays::room_for(ShortChange change) {
   if (goes_on) return passes_[waiting_ - 1];
   if (waiting_ == lent_.size() + 1) run();
   if (waiting_ == passes_.size())
-    passes_.push_back({std::vector<CaseBits>(graph_.ops.size()), std::vector<Kept>(places_count_), change, 0, {}});
+    passes_.push_back({std::vector<CaseBits>(graph_.kinds.size()), std::vector<Kept>(places_count_), change, 0, {}});
   passes_[waiting_].change = change;
   return passes_[waiting_++];
 }
@@ -133,6 +147,7 @@ void CaseReplays::take_turns() {
     // Its own before those of what it waits for are free: while its begin is worked out they are read.
     if (free.empty()) free.push_back(places_count_++);
     Turn& turn = turns_[i];
+    turn.kind = graph_.ops[i].kind;
     turn.place = free.back();
     free.pop_back();
     turn.preds_count = (graph_.first_pred[i + 1] - graph_.first_pred[i]) & ((1U << 30) - 1);
@@ -185,23 +200,24 @@ CCL_INLINE inline void CaseReplays::replay(Pass& pass) const {
     if (pred + fetch_ahead < pred_place_.size()) fetch_of(pred_place_[pred + fetch_ahead], pass.kept);
     const ShortTimes times = graph_.times[i];
     const Turn turn = turns_[i];
+    const CaseBits bits = pass.bits[turn.kind];
     Kept& own = pass.kept[turn.place];
     Lanes at_ns = none;
     for (std::uint32_t p = 0; p < turn.preds_count; ++p, ++pred) {
       if (p == 0) at_ns = pass.kept[pred_place_[pred]].end_ns;
       else later(at_ns, pass.kept[pred_place_[pred]].end_ns);
     }
-    plus_mixed(at_ns, pass.bits[i].gap(), times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns);
+    plus_mixed(at_ns, bits.gap(), times.measured_gap_ns, times.ideal_gap_ns, times.ideal_gap_ns);
     const std::int64_t changed_ns = hidden ? graph_.times.hidden_run_ns(i) : times.ideal_run_ns;
     const auto joins = static_cast<Joins>(turn.joins);
     if (joins == Joins::nobody) {
-      plus_mixed(at_ns, pass.bits[i].run(), times.measured_run_ns, changed_ns, times.ideal_run_ns);
+      plus_mixed(at_ns, bits.run(), times.measured_run_ns, changed_ns, times.ideal_run_ns);
       later(length_ns, at_ns);
       own.end_ns = at_ns;
       continue;
     }
     Lanes run_ns = none;
-    plus_mixed(run_ns, pass.bits[i].run(), times.measured_run_ns, changed_ns, times.ideal_run_ns);
+    plus_mixed(run_ns, bits.run(), times.measured_run_ns, changed_ns, times.ideal_run_ns);
     own.end_ns = at_ns;
     own.run_ns = run_ns;
     if (joins == Joins::match) continue;

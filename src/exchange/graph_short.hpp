@@ -14,14 +14,20 @@
 
 namespace ccl {
 
-/// Stands for itself and those joined to it: all of its rank, and communication with others alone.
-struct ShortOp {
+/// What tells which cases change an operation. A rank has few kinds, so they are asked instead of the operations.
+struct ShortKind {
   std::int32_t rank_row = -1;
-  std::int32_t match = -1;
   CollectiveOp op = CollectiveOp::unknown;
   Dimension dimension = Dimension::unknown;
   bool with_others = false;     // communication that needs other ranks
   bool transfer_known = false;  // of it
+  friend bool operator==(const ShortKind&, const ShortKind&) = default;
+};
+
+/// Stands for itself and those joined to it: all of its rank, and communication with others alone.
+struct ShortOp {
+  std::uint32_t kind = 0;  // of ShortGraph::kinds
+  std::int32_t match = -1;
 };
 
 struct ShortTimes {
@@ -63,6 +69,7 @@ class ShortTimesList {
 
 struct ShortGraph {
   std::vector<ShortOp> ops;  // so that all that one waits for comes before it
+  std::vector<ShortKind> kinds;  // by rank row
   ShortTimesList times;      // by operation; apart, since cases are told by the one and replayed by the other
   std::vector<std::uint32_t> first_pred, preds;
   std::vector<std::uint32_t> first_member, members;  // of a match
@@ -78,7 +85,7 @@ struct ShortGraph {
 ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal);
 
 constexpr std::size_t cases_at_once = 4;
-/// Which cases change the time of an operation, and its gap: bit c of case c. One byte, as all passes read them.
+/// Which cases change the time of an operation of a kind, and its gap: bit c of case c.
 class CaseBits {
  public:
   void set(std::size_t number, bool of_run, bool of_gap) {
@@ -102,17 +109,15 @@ struct CaseLengths {
 /// kept only until the last that waits for it has begun, so that those of a large step stay in the cache.
 class CaseReplays {
  public:
-  /// lent: passes run there side by side; memory: 8 bytes an operation, 4 each that waits for another and 4 a member of a match;
-  /// for each pass a byte an operation and 128 an end that is kept.
+  /// lent: passes run there side by side; memory: 12 bytes an operation, 4 each that waits for another and 4 a member of a match;
+  /// for each pass a byte a kind and 128 an end that is kept.
   explicit CaseReplays(const ShortGraph& graph, std::span<const Processors> lent = {});
-  /// wanted(op, run): whether its time (run) or its gap is changed. Returns the number of the case.
+  /// wanted(kind, run): whether the times (run) or the gaps of its operations are changed. Returns the number of the case.
   template <class Wanted>
   std::size_t add(ShortChange change, Wanted wanted) {
     Pass& into = room_for(change);
-    for (std::size_t i = 0; i < into.bits.size(); ++i) {
-      const ShortOp& op = graph_.ops[i];
-      into.bits[i].set(into.cases_count, wanted(op, true), wanted(op, false));
-    }
+    for (std::size_t k = 0; k < into.bits.size(); ++k)
+      into.bits[k].set(into.cases_count, wanted(graph_.kinds[k], true), wanted(graph_.kinds[k], false));
     ++into.cases_count;
     return asked_++;
   }
@@ -136,10 +141,11 @@ class CaseReplays {
     std::uint32_t place = 0;  // of kept
     std::uint32_t preds_count : 30 = 0;
     std::uint32_t joins : 2 = 0;
+    std::uint32_t kind = 0;
   };
   /// Cases that are replayed at once.
   struct Pass {
-    std::vector<CaseBits> bits;  // by operation
+    std::vector<CaseBits> bits;  // by kind
     std::vector<Kept> kept;      // by place
     ShortChange change = ShortChange::ideal;
     std::size_t cases_count = 0;

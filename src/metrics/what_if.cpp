@@ -213,22 +213,22 @@ struct WhatIf {
       asked.number = number;
       cases.push_back({asked, replays.add(change, wanted)});
     };
-    const std::size_t nothing = replays.add(ShortChange::ideal, [](const ShortOp&, bool) { return false; });
-    add(WhatIfSubject::compute, -1, [&](const ShortOp& op, bool run) { return run && !op.with_others; });
-    add(WhatIfSubject::communication, -1, [&](const ShortOp& op, bool run) { return run && op.with_others; });
-    add(WhatIfSubject::launch, -1, [&](const ShortOp&, bool run) { return !run; });
+    const std::size_t nothing = replays.add(ShortChange::ideal, [](const ShortKind&, bool) { return false; });
+    add(WhatIfSubject::compute, -1, [&](const ShortKind& op, bool run) { return run && !op.with_others; });
+    add(WhatIfSubject::communication, -1, [&](const ShortKind& op, bool run) { return run && op.with_others; });
+    add(WhatIfSubject::launch, -1, [&](const ShortKind&, bool run) { return !run; });
     row.replayed_ns = replays.of(nothing).fixed_ns;
     row.ideal_ns = replays.of(nothing).only_ns;
     const std::vector<SlowRank> slowest = by_excess(step, stage_of_row.size());
     std::vector<bool> is_slow(stage_of_row.size(), false);
-    const auto of_slow = [&](const ShortOp& op, bool run) {
+    const auto of_slow = [&](const ShortKind& op, bool run) {
       return is_slow[static_cast<std::size_t>(op.rank_row)] && (!run || !op.with_others);
     };
     for (std::size_t r = 0; r < slowest.size(); ++r) {
       asked.slow = static_cast<double>(slowest[r].excess_ns) >= slow_rank_ratio * static_cast<double>(row.replayed_ns);
       is_slow[static_cast<std::size_t>(slowest[r].rank_row)] = asked.slow;
       if (r < ranks_asked || slowest.size() <= ranks_all)
-        add(WhatIfSubject::rank, context.ranks.entries[static_cast<std::size_t>(slowest[r].rank_row)].rank.value, [rank_row = slowest[r].rank_row](const ShortOp& op, bool run) {
+        add(WhatIfSubject::rank, context.ranks.entries[static_cast<std::size_t>(slowest[r].rank_row)].rank.value, [rank_row = slowest[r].rank_row](const ShortKind& op, bool run) {
           return op.rank_row == rank_row && (!run || !op.with_others);
         });
     }
@@ -240,26 +240,26 @@ struct WhatIf {
     add(WhatIfSubject::slowest_ranks, static_cast<std::int32_t>(few), of_slow);
     const std::int32_t last_stage = stage_of_row.empty() ? -1 : *std::max_element(stage_of_row.begin(), stage_of_row.end());
     for (std::int32_t stage = 0; stage <= last_stage; ++stage)
-      add(WhatIfSubject::stage, stage, [&](const ShortOp& op, bool run) {
+      add(WhatIfSubject::stage, stage, [&](const ShortKind& op, bool run) {
         return stage_of_row[static_cast<std::size_t>(op.rank_row)] == stage && (!run || !op.with_others);
       });
     // Transfers by what they do, like their peers; and those of a dimension without any time.
     std::set<CollectiveOp> ops;
     std::set<Dimension> dimensions;
-    for (const ShortOp& op : step.ops)
+    for (const ShortKind& op : step.kinds)
       if (op.with_others && op.transfer_known) {
         ops.insert(merged(op.op));
         dimensions.insert(op.dimension);
       }
     for (const CollectiveOp what : ops) {
       asked.op = what;
-      add(WhatIfSubject::op, -1, [&](const ShortOp& op, bool run) { return run && op.with_others && merged(op.op) == what; });
+      add(WhatIfSubject::op, -1, [&](const ShortKind& op, bool run) { return run && op.with_others && merged(op.op) == what; });
     }
     asked.op = CollectiveOp::unknown;
     for (const Dimension dimension : dimensions) {
       asked.dimension = dimension;
       add(WhatIfSubject::dimension, -1,
-          [&](const ShortOp& op, bool run) { return run && op.with_others && op.dimension == dimension; }, ShortChange::hidden);
+          [&](const ShortKind& op, bool run) { return run && op.with_others && op.dimension == dimension; }, ShortChange::hidden);
     }
     for (auto& [of_case, number] : cases) {
       of_case.replayed_ns = row.replayed_ns;
@@ -279,7 +279,7 @@ struct WhatIf {
   static std::vector<SlowRank> by_excess(const ShortGraph& step, std::size_t ranks_count) {
     std::vector<SlowRank> ranks(ranks_count);
     for (std::size_t i = 0; i < step.ops.size(); ++i) {
-      const ShortOp& op = step.ops[i];
+      const ShortKind& op = step.kinds[step.ops[i].kind];
       const ShortTimes times = step.times[i];
       SlowRank& rank = ranks[static_cast<std::size_t>(op.rank_row)];
       rank.rank_row = op.rank_row;

@@ -91,9 +91,9 @@ TEST(ShortGraph, ReplaysAsTheWholeGraph) {
     std::vector<std::size_t> both, runs, hides;
     const std::vector<std::int32_t> ranks{-1, 0, 1, 2};  // -1 and 2: nobody's times change
     for (const std::int32_t rank : ranks) {
-      both.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool) { return op.rank_row == rank; }));
-      runs.push_back(replays.add(ShortChange::ideal, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
-      if (rank == 1) hides.push_back(replays.add(ShortChange::hidden, [&](const ShortOp& op, bool run) { return run && op.rank_row == rank; }));
+      both.push_back(replays.add(ShortChange::ideal, [&](const ShortKind& op, bool) { return op.rank_row == rank; }));
+      runs.push_back(replays.add(ShortChange::ideal, [&](const ShortKind& op, bool run) { return run && op.rank_row == rank; }));
+      if (rank == 1) hides.push_back(replays.add(ShortChange::hidden, [&](const ShortKind& op, bool run) { return run && op.rank_row == rank; }));
     }
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       EXPECT_EQ(replays.of(both[r]).fixed_ns, length_ns(graph.measured, ideal, ranks[r], true)) << ranks[r];
@@ -115,7 +115,7 @@ TEST(ShortGraph, ReplaysAnyStepAsTheWholeGraph) {
     const ShortGraph less = shorten(graph, ideal);
     CaseReplays replays(less);
     for (std::int32_t rank = -1; rank < 8; ++rank) {
-      const std::size_t number = replays.add(ShortChange::ideal, [&](const ShortOp& op, bool) { return op.rank_row == rank; });
+      const std::size_t number = replays.add(ShortChange::ideal, [&](const ShortKind& op, bool) { return op.rank_row == rank; });
       const auto of_rank = [&](std::size_t i) { return graph.ops[i].rank_row == rank; };
       EXPECT_EQ(replays.of(number).fixed_ns, replay(graph, changed_times(graph.measured, ideal, of_rank, of_rank)).length_ns) << rank;
       EXPECT_EQ(replays.of(number).only_ns, replay(graph, changed_times(ideal, graph.measured, of_rank, of_rank)).length_ns) << rank;
