@@ -25,11 +25,12 @@ double standard_deviation(std::span<const double> values) {
 
 double percentile(std::vector<double> values, double percent) {
   if (values.empty()) return absent;
-  std::sort(values.begin(), values.end());
   const double at = percent / 100.0 * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(below);
+  std::nth_element(values.begin(), middle, values.end());
+  const double above = std::next(middle) == values.end() ? *middle : *std::min_element(std::next(middle), values.end());
+  return *middle + (at - static_cast<double>(below)) * (above - *middle);
 }
 
 double median(std::vector<double> values) { return percentile(std::move(values), 50); }
