@@ -111,6 +111,14 @@ void read_snapshot(std::int32_t number, const Input& input, const ReadOptions& o
 
 bool keeps_events(const Config& config) { return config.output.events || !config.timeline_export.file.empty(); }
 
+bool wants_chains(const Metrics& metrics, const Input& input) {
+  // An export of Nsight may hold several ranks.
+  const bool one_rank = input.files.size() == 1 && input.files.front().format == TraceFormat::kineto;
+  return std::any_of(metrics.begin(), metrics.end(), [&](const auto& metric) {
+    return metric->info().needs_chains && !(one_rank && metric->info().graph_of_several);
+  });
+}
+
 bool wants_matching(const Metrics& metrics, const Config& config) {
   return !config.timeline_export.file.empty() ||
          std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) { return metric->info().needs_matching; });
@@ -126,13 +134,13 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   options.inflate_limit = config.inflate_limit;
   options.classifier = &classifier;
   const bool events = keeps_events(config);
-  bool records = wants_matching(metrics, config), segments = false, snapshots = false, chains = false, windows = false;
+  const bool chains = local.keeps_chains = wants_chains(metrics, input);
+  bool records = wants_matching(metrics, config), segments = false, snapshots = false, windows = false;
   if (events) options.wants.unite({.annotations = true, .cpu_ops = true, .python = true});
   for (const auto& metric : metrics) {
     options.wants.unite(metric->info().wants);
     segments |= metric->info().needs_segments;
     snapshots |= metric->info().needs_snapshots;
-    chains |= metric->info().needs_chains;
     windows |= metric->info().needs_work_windows;
     records |= metric->info().needs_records;
   }
@@ -303,7 +311,7 @@ void close(const LocalResults& local, const Matched& matched, ClosingContext con
 
 std::int64_t close_graphs(LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
                           Metrics& metrics, Problems& problems) {
-  if (std::none_of(metrics.begin(), metrics.end(), [](const auto& m) { return m->info().needs_chains; })) return 0;
+  if (!local.keeps_chains) return 0;
   const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, context.ranks, comm);
   std::vector<RankChain> chains;
   for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {

@@ -37,6 +37,7 @@ struct LocalResults {
   std::vector<std::vector<EventRow>> events;        // by local trace number; only for --events and --timeline-json
   std::set<std::int64_t> steps_seen;                // step numbers of all traces; filled only if steps are asked for
   bool steps_chosen = false;                        // by --step
+  bool keeps_chains = false;                        // alike on all workers
   std::int64_t snapshots_count = 0;  // memory snapshots that were read
   bool ended_early = false;
 };
@@ -50,6 +51,9 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
 
 /// Whether the GPU events are kept beyond their trace.
 bool keeps_events(const Config& config);
+
+/// Whether a graph of each step is made: a metric asks for it, and it has something to say of so many ranks.
+bool wants_chains(const Metrics& metrics, const Input& input);
 
 /// Whether collectives are matched across ranks: a metric asks for it, or the timeline does.
 bool wants_matching(const Metrics& metrics, const Config& config);

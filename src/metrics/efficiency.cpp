@@ -41,8 +41,10 @@ struct Efficiency {
             .aliases = {},
             .wants = {},
             .needs_matching = true,
+            .needs_records = true,
             .needs_segments = true,
-            .needs_chains = true};
+            .needs_chains = true,
+            .graph_of_several = true};
   }
 
   struct Sums {
@@ -160,7 +162,8 @@ struct Efficiency {
   };
   using Tables = RowTables<Row, Window, ByRank, Network>;
 
-  static void graph(const MeasuredGraph& step, const ClosingContext&, Tables& out) {
+  static void graph(const MeasuredGraph& step, const ClosingContext& context, Tables& out) {
+    if (is_alone(context)) return;
     Network row{step.step, step.replica, step.length_ns(), 0};
     if (tells_transfers(step) && step.replays) {
       std::vector<std::int64_t> run_ns = step.measured.run_ns;
@@ -200,6 +203,7 @@ struct Efficiency {
         }
       }
     }
+    if (is_alone(context)) add_alone(rank, context, out);
     out.fold_all_when_doubled();
   }
 
@@ -245,6 +249,23 @@ struct Efficiency {
     add_capped(out.details, lines);
   }
 
+  static bool is_alone(const ClosingContext& context) { return context.ranks.entries.size() == 1; }
+  /// What graph() says of several ranks: none of its communication with others is told apart into waits and transfers, and
+  /// without any the step takes as long without transfers.
+  static void add_alone(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
+    for (const Step& step : rank.entry.facts.steps) {
+      if (step.lost_events) continue;
+      const std::int64_t number = step.number + rank.entry.step_shift;
+      const Interval run = run_window(out.of<Row>(), rank.entry, number, context);
+      if (run.length_ns() <= 0) continue;
+      const bool known = std::ranges::none_of(rank.records, [&](const CollectiveRecord& record) {
+        return record.step == number && record.group_size != 1 && record.dur_ns > 0;
+      });
+      Network row{{rank.entry.iteration, number}, rank.entry.replica, run.length_ns(), known ? run.length_ns() : 0};
+      if (known) out.of<Row>().push_back({row.step, row.replica, run.start_ns, run.length_ns(), {}, row.ideal_ns});
+      out.of<Network>().push_back(row);
+    }
+  }
   /// Whether nearly all of the communication is told apart into waits and transfers.
   static bool tells_transfers(const MeasuredGraph& step) {
     std::int64_t communication_ns = 0, unknown_ns = 0;

@@ -68,6 +68,7 @@ struct MetricInfo {
   Purpose purpose = Purpose::any;    // not_applicable in a run that the card calls by the other name
   bool needs_snapshots = false;      // set for snapshot(); without such a metric they are not read
   bool needs_chains = false;         // set for graph()
+  bool graph_of_several = false;     // graph() says nothing of a run with one rank
   bool needs_busy_parts = false;     // local() asks for BusyTrace::parts()
   bool needs_busy_lists = false;     // local() asks for BusyTrace::step()
   bool needs_work_windows = false;   // Step::work_start_ns and what belongs to it

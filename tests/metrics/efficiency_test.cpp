@@ -64,6 +64,30 @@ TEST(Efficiency, AStepThatLostEventsIsNotOfThatRank) {
   EXPECT_DOUBLE_EQ(headline(result, "parallel_efficiency_ratio"), 0.8);
 }
 
+// A run of one rank makes no graph: without communication nothing takes less time without transfers.
+TEST(Efficiency, ARankAloneTellsNoTransfersUnlessItHasNone) {
+  SmallRun quiet;
+  quiet.add(TraceBuilder().rank(0).step(3, 0, 1000).kernel("a", 0, 800).copy("Memcpy", 8, 900, 100).build());
+  const MetricResult none = quiet.result("efficiency");
+  EXPECT_EQ(integer_at(none, "ideal_network", 0, "measured_ns"), 1000);
+  EXPECT_EQ(integer_at(none, "ideal_network", 0, "ideal_ns"), 1000);
+  EXPECT_DOUBLE_EQ(headline(none, "serialisation_efficiency_ratio"), 0.8);
+  EXPECT_DOUBLE_EQ(headline(none, "transfer_efficiency_ratio"), 1);
+  SmallRun run;
+  run.add(TraceBuilder()
+              .rank(0)
+              .group("dp", "mesh_dp", {0, 1})
+              .step(3, 0, 1000)
+              .kernel("a", 0, 800)
+              .stream(20)
+              .collective(CollectiveOp::all_reduce, "dp", 4096, 900, 100)
+              .build());
+  const MetricResult some = run.result("efficiency");
+  EXPECT_EQ(integer_at(some, "ideal_network", 0, "measured_ns"), 1000);
+  EXPECT_TRUE(std::isnan(headline(some, "serialisation_efficiency_ratio")));
+  EXPECT_DOUBLE_EQ(headline(some, "communication_efficiency_ratio"), 0.8);
+}
+
 TEST(Efficiency, UncorrectedClocksAreSaid) {
   SmallRun run = two_ranks();
   run.clock.hosts[1].corrected = false;
