@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/wording.hpp"
 #include "exchange/end_differences.hpp"
 #include "exchange/match_parts.hpp"
 #include "exchange/robust.hpp"
@@ -116,9 +117,12 @@ std::vector<ClocksApart> clocks_apart(const MatchedCollectives& matched, const R
 }
 
 std::string clocks_apart_text(const ClocksApart& pair, const Ranks& ranks) {
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  const std::string apart = pair.apart_ns < 10 * second_ns ? std::to_string((pair.apart_ns + 500) / 1000) + " us"
+                                                           : milliseconds(static_cast<double>(pair.apart_ns));
   return "ranks " + std::to_string(pair.rank_a) + " and " + std::to_string(pair.rank_b) + " on " +
          host_text(ranks.hosts[static_cast<std::size_t>(pair.host)]) + " disagree by " +
-         std::to_string((pair.apart_ns + 500) / 1000) + " us: probably not one host (" + host_map_advice(ranks, pair.rank_a, pair.rank_b) +
+         apart + ": probably not one host, or wrong times (" + host_map_advice(ranks, pair.rank_a, pair.rank_b) +
          (pair.apart_ns > a_year_ns ? "; or a file lacks its baseTimeNanoseconds)" : ")");
 }
 

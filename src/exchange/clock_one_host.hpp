@@ -15,7 +15,7 @@ namespace ccl {
 /// Collective. Of each host whose ranks show more than one clock the two that are farthest apart, by host.
 std::vector<ClocksApart> clocks_apart(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm);
 
-/// "ranks 0 and 4 on host box disagree by 776 us: probably not one host (give --host-map)"
+/// "ranks 0 and 4 on host box disagree by 776 us: probably not one host, or wrong times (give --host-map)"
 std::string clocks_apart_text(const ClocksApart& pair, const Ranks& ranks);
 
 }  // namespace ccl

@@ -66,7 +66,7 @@ class PlacementTest(unittest.TestCase):
         told = said(output, "host_clocks_differ")
         self.assertEqual(len(told), 1)
         self.assertRegex(told[0],
-                         r"^ranks [0-3] and [4-7] on host box disagree by \d+ us: probably not one host \(correct --host-map\)$")
+                         r"^ranks [0-3] and [4-7] on host box disagree by \d+ us: probably not one host, or wrong times \(correct --host-map\)$")
         self.assertAlmostEqual(float(re.search(r"by (\d+) us", told[0]).group(1)), apart_us, delta=2)
         self.assertIn("one host, nothing corrected; " + told[0], lines(output))
         self.assertAlmostEqual(output.attributes("/metrics/clock")["residual_ns"] / 1000, apart_us, delta=2)

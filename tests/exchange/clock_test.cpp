@@ -71,7 +71,7 @@ TEST_F(Clock, RanksOfTwoHostsThatAreGivenAsOneAreNamed) {
   EXPECT_EQ(clock.hosts[0].offset_ns, 0);
   ASSERT_EQ(problems.count(Code::host_clocks_differ), 1);
   EXPECT_THAT(problems.rows()[0].detail,
-              ::testing::MatchesRegex("ranks [01] and [23] on host host0 disagree by 77[0-9] us: probably not one host "
+              ::testing::MatchesRegex("ranks [01] and [23] on host host0 disagree by 77[0-9] us: probably not one host, or wrong times "
                                       "\\(give --host-map\\)"));
 }
 
