@@ -178,6 +178,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
     }
     if (file.format == TraceFormat::memory_snapshot) {
       if (snapshots) read_snapshot(number, input, options, context, metrics, local, problems, progress, timings);
+      else progress.add_bytes(file.bytes);
       progress.add_file();
       continue;
     }
@@ -188,7 +189,10 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
     }
     TraceReader* reader = readers->of(file.format);
     if (reader == nullptr) {
-      if (speaks) problems.add(problem_of(Code::feature_off, file));
+      if (!speaks) continue;
+      problems.add(problem_of(Code::feature_off, file));
+      progress.add_bytes(file.bytes);
+      progress.add_file();
       continue;
     }
     Problems found;
@@ -198,9 +202,8 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
       supplied = execution_traces.supply(file, trace, problems) || supplied;
       use.take(trace, number, options.lent.processors);
     });
-    if (!supplied) problems.unite(found);
-    for (const Problem& problem : supplied ? found.rows() : std::vector<Problem>())
-      if (problem.code != Code::bytes_unknown) problems.add(problem);
+    if (supplied) found.forget(Code::bytes_unknown);
+    problems.unite(found);
     if (speaks) progress.add_file();
     took();
   }

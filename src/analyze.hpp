@@ -1,5 +1,6 @@
-// What one worker does on its own: read its files one at a time (analyze), give the rows their agreed ranks and groups
-// (settle), and finish the metrics with the verdict (close).
+// What a worker does with its files: read them one at a time (analyze; workers that share a file help each other), give the
+// rows their agreed ranks and groups (settle), and finish the metrics with the graph of each step and the verdict (close_graphs,
+// close: collective).
 #pragma once
 #include <memory>
 #include <set>
@@ -43,7 +44,7 @@ struct LocalResults {
 };
 
 /// Reads this worker's files, largest first; every metric sees every trace once. Memory: one trace's events, plus the
-/// LocalResults (120 bytes per communication kernel; per GPU event ≤ 16 for segments, about 12 for chains).
+/// LocalResults (128 bytes per communication kernel; per GPU event ≤ 16 for segments, about 12 for chains).
 /// communicators: those of all exports of the run (survey_communicators).
 LocalResults analyze(const Input& input, const Config& config, const Classifier& classifier, const Comm& comm,
                      Metrics& metrics, StringTable& strings, Problems& problems, Progress& progress,

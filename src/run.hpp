@@ -3,9 +3,10 @@
 //   analyze   analyze    each worker reads its files: metric rows of one rank, records of its collectives
 //   agree     exchange/  ranks, steps and process groups of the run; settle: local rows and records take these numbers
 //   match     exchange/  records of one collective meet on one worker: transfer, waits, lag; clocks of the hosts
-//   close     analyze    back at the ranks' workers: metrics that need verdicts or the corrected clock
 //   graph     analyze    step by step the dependency graph over all ranks: critical path, what-if
-//   merge     exchange/  rows of all workers flow to worker 0;  report: ratios and text;  write: store/
+//   close     analyze    back at the ranks' workers: metrics that need verdicts or the corrected clock
+//   timeline  store/     --timeline-json, if asked for
+//   merge     exchange/  rows of a metric flow to the worker that makes its report;  report: ratios and text;  write: store/
 #pragma once
 #include <string>
 

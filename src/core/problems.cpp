@@ -116,6 +116,11 @@ void Problems::unite(const Problems& other) {
   }
 }
 
+void Problems::forget(Code code) {
+  counts_[static_cast<std::size_t>(code)] = 0;
+  rows_[static_cast<std::size_t>(code)].clear();
+}
+
 std::int64_t Problems::count(Severity severity) const {
   std::int64_t total = 0;
   for (const CodeInfo& row : table)

@@ -66,6 +66,8 @@ class Problems {
 
   void add(Problem problem);
   void unite(const Problems& other);
+  /// As if none of this code had been added.
+  void forget(Code code);
   std::int64_t count(Code code) const { return counts_[static_cast<std::size_t>(code)]; }
   std::int64_t count(Severity severity) const;
   /// All kept rows, sorted.

@@ -68,7 +68,7 @@ struct StepOps {
 struct StepGraph : StepOps {
   StepId step;
   std::int32_t replica = -1;
-  std::int64_t start_ns = 0, end_ns = 0;        // the run's step window R
+  std::int64_t start_ns = 0, end_ns = 0;        // R: from the first start to the last end of the operations
   std::vector<std::uint32_t> first_pred, preds;
   std::vector<std::int32_t> match;              // by op: its match; −1: waits for no other rank
   std::vector<std::uint32_t> first_member, members;  // of a match, by rank; at least two
@@ -96,7 +96,7 @@ struct StepKey {
 /// Pure. All ops are of one step; any order, but of those that start at one time on a device the one that comes first is first.
 StepGraph link_graph(StepOps step, StepKey key = {});
 
-/// Pure. The same where it is known what op i waits for: preds [first_pred[i], first_pred[i+1]), numbers of ops.
+/// Pure. The same where it is known what op i waits for: preds [first_pred[i], first_pred[i+1]), numbers of ops, without a cycle.
 StepGraph graph_of(StepOps step, std::vector<std::uint32_t> first_pred, std::vector<std::uint32_t> preds,
                    StepKey key = {});
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 
 #include "core/fetch.hpp"
@@ -63,7 +64,6 @@ void link_matches(StepGraph& graph) {
     graph.first_member.push_back(at.back() + members_count[m]);
   }
   graph.members.assign(graph.first_member.back(), 0);
-  graph.order.clear();
   for (std::size_t i = 0; i < graph.size(); ++i) {
     if (graph.match[i] < 0) continue;
     graph.match[i] = kept[static_cast<std::size_t>(graph.match[i])];
@@ -82,6 +82,7 @@ bool waits_for_earlier(const StepGraph& graph) {
 /// An operation is ready when all it waits for has ended; a matched one ends when its last member is ready.
 void put_in_order(StepGraph& graph) {
   const std::size_t n = graph.size();
+  graph.order.clear();
   if (graph.members.empty() && waits_for_earlier(graph)) {
     graph.order.resize(n);
     std::iota(graph.order.begin(), graph.order.end(), 0U);
@@ -134,8 +135,8 @@ void put_in_order(StepGraph& graph) {
   }
 }
 
-/// Tangles: strongly connected parts of more than one match among what never became ready, members of a match being
-/// one.
+/// Tangles: strongly connected parts among what never became ready, members of a match being one. Each has a match, since what
+/// one device runs has no cycle.
 class Tangles {
  public:
   explicit Tangles(const StepGraph& graph)
@@ -272,6 +273,7 @@ void order_graph(StepGraph& graph) {
     put_in_order(graph);
     if (graph.order.size() == graph.size()) return;
     for (std::vector<std::uint32_t>& matches : Tangles(graph).find()) {
+      if (matches.empty()) throw std::logic_error("operations of one device wait for each other");
       std::sort(matches.begin(), matches.end());
       const auto worst = std::max_element(matches.begin(), matches.end(), [&](std::uint32_t a, std::uint32_t b) {
         return misfit_ns(graph, a) < misfit_ns(graph, b);

@@ -11,10 +11,10 @@ namespace ccl {
 
 /// What the replay goes by, per operation.
 struct GraphTimes {
-  std::vector<std::int64_t> gap_ns;  // from the end of all it waits for (first of a device: of R's start) to its start
+  std::vector<std::int64_t> gap_ns;  // from the last end that it waits for (first of a device: the graph's start) to its start
   std::vector<std::int64_t> run_ns;  // alone: its duration; matched: from the start of the last member to its own end
-  std::vector<bool> starved;         // gap_ns passes before or while it is launched, or before the device's first
-                                     // operation: nothing that is known holds it up
+  std::vector<bool> starved;         // launched only once all that it waits for had ended, or the first of its device: the gap
+                                     // is the CPU's
 };
 GraphTimes measured_times(const StepGraph& graph);
 
@@ -29,7 +29,7 @@ GraphTimes changed_times(GraphTimes times, const GraphTimes& changed, Run run, G
 }
 
 struct Replay {
-  std::vector<std::int64_t> start_ns, end_ns;  // from the begin of R
+  std::vector<std::int64_t> start_ns, end_ns;  // from the graph's start
   std::int64_t length_ns = 0;
 };
 Replay replay(const StepGraph& graph, const GraphTimes& times);

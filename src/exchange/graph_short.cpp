@@ -31,7 +31,7 @@ std::vector<std::uint32_t> heads_of(const StepGraph& graph) {
       head[i] = joined ? preds[0] : i;
     }
   }
-  // On a device what one waits for lies before it: its head is known by then.
+  // A chain of joined ones, each of which names the one before.
   for (std::uint32_t i = 0; i < graph.size(); ++i)
     while (head[head[i]] != head[i]) head[i] = head[head[i]];
   return head;

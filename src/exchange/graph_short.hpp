@@ -20,7 +20,7 @@ struct ShortKind {
   CollectiveOp op = CollectiveOp::unknown;
   Dimension dimension = Dimension::unknown;
   bool with_others = false;     // communication that needs other ranks
-  bool transfer_known = false;  // of it
+  bool transfer_known = false;  // false: its waits for ranks that are not here cannot be told
   friend bool operator==(const ShortKind&, const ShortKind&) = default;
 };
 
@@ -36,7 +36,8 @@ struct ShortTimes {
 };
 
 /// By operation, 16 bytes each: every pass over a step reads them all. Those of an operation with a time above 2 s lie apart,
-/// and what few passes read: how long it runs where transfers take no time (hidden).
+/// and what few passes read: how long communication with others runs where its transfer takes no time (hidden; 0 of all else, so
+/// such a case must want nothing else).
 class ShortTimesList {
  public:
   explicit ShortTimesList(std::size_t count = 0) : near_(count), near_hidden_run_ns_(count) {}
@@ -69,7 +70,7 @@ class ShortTimesList {
 
 struct ShortGraph {
   std::vector<ShortOp> ops;  // so that all that one waits for comes before it
-  std::vector<ShortKind> kinds;  // by rank row
+  std::vector<ShortKind> kinds;  // in order of rank rows, several each
   ShortTimesList times;      // by operation; apart, since cases are told by the one and replayed by the other
   std::vector<std::uint32_t> first_pred, preds;
   std::vector<std::uint32_t> first_member, members;  // of a match
@@ -85,6 +86,7 @@ struct ShortGraph {
 ShortGraph shorten(const MeasuredGraph& graph, const GraphTimes& ideal);
 
 constexpr std::size_t cases_at_once = 4;
+static_assert(2 * cases_at_once == 8);  // bits of a byte, and numbers of 64 bits in a line of the cache
 /// Which cases change the time of an operation of a kind, and its gap: bit c of case c.
 class CaseBits {
  public:
@@ -98,7 +100,7 @@ class CaseBits {
  private:
   std::uint8_t bits_ = 0;
 };
-/// What is changed takes its ideal time, or none for its transfer.
+/// What is changed takes its ideal time, or (communication with others) none for its transfer.
 enum class ShortChange : std::uint8_t { ideal, hidden };
 struct CaseLengths {
   std::int64_t fixed_ns = 0;  // measured, but what is changed
@@ -121,8 +123,8 @@ class CaseReplays {
     ++into.cases_count;
     return asked_++;
   }
-  /// By number of the case.
-  const CaseLengths& of(std::size_t number) {
+  /// By number of a case that was added.
+  CaseLengths of(std::size_t number) {
     if (number >= lengths_.size()) run();
     return lengths_[number];
   }

@@ -66,7 +66,9 @@ struct RecordVerdict {
   std::int64_t lag_ns = -1;             // of the instance; −1 unknown
 };
 
-/// A matched collective instance, = one row of /collectives/instances; members in CSR form below.
+/// A matched collective instance, = one row of /collectives/instances; members in CSR form below. It travels as it lies, so
+/// padding is named. Another number: here; match_numbers.cpp works it out by durations, apply_clock() by the corrected clock;
+/// match_check.cpp takes it back where the match is not believed; store/collective_tables.cpp writes it.
 struct MatchedInstance {
   GroupId group;
   std::int32_t iteration = -1, replica = -1;

@@ -29,7 +29,7 @@ class Stages {
 };
 
 /// A rank in a group in one step, not written as such. The parts of the delay are what the last rank had more of than
-/// the median of the other members.
+/// the median of the other members of its pipeline stage (the lower of two middle ones; nothing where there is none).
 struct CauseSums {
   StepId step;
   RankId rank;

@@ -9,6 +9,7 @@ namespace ccl::straggler {
 namespace {
 
 constexpr std::uint32_t usual_launch_ns = 20'000;  // from a launch to the start on an idle device, at most
+constexpr std::int64_t least_part_lost = 4;        // calls that had nothing to wait for take a little too
 
 }  // namespace
 
@@ -23,13 +24,13 @@ LastingLag::State& LastingLag::state_of(RankId rank) {
 }
 
 // What the next to last of the launches lost of its lead over the last one while it waited for its device.
-void LastingLag::lose_lead(const Pace& last, const Pace& next) {
-  const std::int64_t before_ns = state_of(next.member->rank).lead_ns;
+void LastingLag::lose_lead(const Pace& last, const Pace& next_to_last) {
+  const std::int64_t before_ns = state_of(next_to_last.member->rank).lead_ns;
   State& state = state_of(last.member->rank);
-  const std::int64_t lost_ns = std::int64_t{next.member->before.synchronised_ns} - last.member->before.synchronised_ns;
+  const std::int64_t lost_ns = std::int64_t{next_to_last.member->before.synchronised_ns} - last.member->before.synchronised_ns;
   if (before_ns < 0 || state.lead_ns < 0) return;
   const std::int64_t lag_ns = std::max<std::int64_t>(0, before_ns - state.lead_ns);
-  if (lost_ns <= 0 || 4 * lost_ns < lag_ns) return;  // calls that had nothing to wait for take a little too
+  if (lost_ns <= 0 || least_part_lost * lost_ns < lag_ns) return;
   state.counted_ns = std::min(state.counted_ns, std::max<std::int64_t>(0, lag_ns - lost_ns));
   if (state.open) state.lost_ns += lost_ns;
 }

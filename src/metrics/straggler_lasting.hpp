@@ -1,4 +1,4 @@
-// Which part of a launch lag is new. A CPU that does not wait for its device keeps its lag from collective to
+// The causes of a group in a step (CausesOfStep), and which part of a launch lag is new. A CPU that does not wait for its device keeps its lag from collective to
 // collective: each of them is late by it, but it was made once. In: the matched collectives of one group in one step.
 // Out: what of the delay of each is lag that was counted before (report stage).
 #pragma once
@@ -26,19 +26,20 @@ class LastingLag {
 
  private:
   struct State {
-    std::int64_t counted_ns = 0, first_ns = 0, lost_ns = 0;
-    std::int64_t lead_ns = -1;  // at the collective before; -1 not known
-    bool open = true;           // late at every launch of the step so far
+    std::int64_t counted_ns = 0;  // of the lag that is left, what was counted already
+    std::int64_t first_ns = 0, lost_ns = 0;  // as in CauseSums
+    std::int64_t lead_ns = -1;    // at the collective before; -1 not known
+    bool open = true;             // late at every launch of the step so far, with lag that never was level
   };
   struct Pace {
     std::int32_t stage = -1;
     std::int64_t lead_ns = 0;  // from its launch to the common end
     const MatchedMember* member = nullptr;
   };
-  /// How far the rank is behind all others of its stage at this launch; takes all of them along.
+  /// How far the rank is behind all others of its stage at this launch; brings the state of every member up to it.
   std::int64_t follow(std::span<const MatchedMember> members, RankId rank);
   std::int64_t follow_stage(std::span<const Pace> paces, RankId rank);
-  void lose_lead(const Pace& last, const Pace& next);
+  void lose_lead(const Pace& last, const Pace& next_to_last);
   State& state_of(RankId rank);  // until the next call with a rank that was not asked for before
 
   const Stages* stages_;

@@ -261,7 +261,7 @@ class GzipSource final : public ByteSource {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(memory_.compressed[used_ + i]); };
     if (got_ - used_ == 1 && byte(0) == 0x1f && first_member_done_) {
       if (!read_more(filled)) {
-        filled.status = SourceStatus::end;
+        if (filled.status == SourceStatus::gzip_cut) filled.status = SourceStatus::end;
         filled.trailing_bytes = 1;
         return false;
       }

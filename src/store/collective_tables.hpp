@@ -1,5 +1,5 @@
 // Matched collectives in one global order. In: the instances each worker owns; out: this worker's consecutive slice of
-// /collectives/instances and of /collectives/members. Cost: 200 bytes per instance and 56 per member, once each.
+// /collectives/instances and of /collectives/members. Cost: 200 bytes per instance and 48 per member, once each.
 #pragma once
 #include "comm/comm.hpp"
 #include "store/results.hpp"
