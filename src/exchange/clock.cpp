@@ -352,12 +352,13 @@ void apply_clock(MatchedCollectives& matched, const ClockModel& clock, const Ran
     // A sender may be done once its data is in a buffer, which the shortest duration does not show: the end of the receive
     // minus the later start does (end_ns is now the receiver's, which stands behind the sender). What it says beyond the
     // shortest duration counts only where clocks are not able to say it falsely.
-    if (is_point_to_point(instance.op) && corrected && error_ns >= 0 && end_ns - last_start > instance.transfer_ns + error_ns)
+    if (is_point_to_point(instance.op) && !instance.suspect && corrected && error_ns >= 0 &&
+        end_ns - last_start > instance.transfer_ns + error_ns)
       instance.transfer_ns = end_ns - last_start;
     if (!is_symmetric(instance.op)) continue;
     instance.start_spread_ns = last_start - first_start;
     instance.end_spread_ns = last_end - first_end;
-    if (clock.residual_ns >= 0 &&
+    if (clock.residual_ns >= 0 && instance.lag_ns >= 0 &&
         std::abs(instance.lag_ns - instance.start_spread_ns) > 3 * std::max<std::int64_t>(clock.residual_ns, 1))
       counts.instance(instance, Code::clock_and_duration_disagree);
   }

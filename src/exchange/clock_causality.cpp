@@ -23,7 +23,8 @@ std::vector<Message> messages_of(const MatchedCollectives& matched, const Ranks&
   std::vector<Message> messages;
   const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   for (const MatchedInstance& instance : matched.instances) {
-    if (!is_point_to_point(instance.op) || !instance.credible || instance.members_seen != 2) continue;
+    if (!is_point_to_point(instance.op) || !instance.credible || instance.suspect || instance.members_seen != 2)
+      continue;
     const MatchedMember& sender = matched.members[instance.first_member];
     const MatchedMember& receiver = matched.members[instance.first_member + 1];
     const auto host = [&](const MatchedMember& m) { return hosts[static_cast<std::size_t>(m.rank_row)]; };

@@ -16,7 +16,7 @@ namespace {
 /// Whether the members of a match leave it together, and are known.
 bool is_in_graph(const MatchedInstance& instance) {
   const bool together = is_symmetric(instance.op) || is_point_to_point(instance.op);
-  return instance.credible && together && instance.members_seen >= 2;
+  return instance.credible && !instance.suspect && together && instance.members_seen >= 2;
 }
 
 /// Ids of matches that members know alike, whoever owns them: the owner's number and a place, those of a step one behind

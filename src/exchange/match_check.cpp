@@ -84,13 +84,18 @@ std::int64_t deviation_ns(const MatchedCollectives& matched, std::size_t i, cons
   return largest_ns;
 }
 
-void make_cross_rank_absent(MatchedInstance& instance, MatchedMember* members) {
-  instance.credible = false;
+/// Who waits for whom, and what is left of the durations without waiting.
+void make_waits_absent(MatchedInstance& instance, MatchedMember* members) {
   instance.transfer_ns = instance.lag_ns = instance.delay_ns = instance.wait_sum_ns = -1;
-  instance.start_spread_ns = instance.start_spread_file_ns = instance.end_spread_ns = -1;
   instance.first_rank = instance.last_rank = -1;
   instance.tie = false;
   for (std::int32_t m = 0; m < instance.members_seen; ++m) members[m].wait_ns = -1;
+}
+
+void make_cross_rank_absent(MatchedInstance& instance, MatchedMember* members) {
+  make_waits_absent(instance, members);
+  instance.credible = false;
+  instance.start_spread_ns = instance.start_spread_file_ns = instance.end_spread_ns = -1;
 }
 
 }  // namespace
@@ -110,13 +115,21 @@ void check_ends(MatchedCollectives& matched, std::size_t first_instance, MatchCo
     std::int64_t symmetric = 0, suspects = 0;
     for (std::size_t i = first; i < end; ++i) {
       MatchedInstance& instance = matched.instances[i];
+      MatchedMember* const members = &matched.members[instance.first_member];
       const std::int64_t deviation = deviation_ns(matched, i, ranks);
+      if (deviation < 0 && instance.suspect) {
+        make_waits_absent(instance, members);
+        counts.instance(instance, Code::collective_suspect,
+                        "message of rank " + std::to_string(members[0].rank.value) + " to rank " +
+                            std::to_string(members[1].rank.value) + " that could be another one, as some are missing");
+      }
       if (deviation < 0) continue;
       ++symmetric;
       const bool all_to_all = instance.op == CollectiveOp::all_to_all || instance.op == CollectiveOp::all_to_allv;
       instance.suspect = deviation > (all_to_all ? suspect_all_to_all_ns : suspect_ns);
       if (!instance.suspect) continue;
       ++suspects;
+      make_waits_absent(instance, members);  // its durations are not of one collective
       counts.instance(instance, Code::collective_suspect,
                       std::string(to_text(instance.op)) + " whose ends are " + std::to_string(deviation) + " ns apart");
     }

@@ -107,6 +107,20 @@ void match_by_alignment(const std::vector<StepMember>& members, const std::array
   }
 }
 
+/// By row of a: whether it has another partner when the lists are lined up from their ends. Messages of a channel where
+/// some are missing often differ in nothing, and then nothing says which of them is missing.
+std::vector<bool> uncertain(std::vector<AlignItem> a, std::vector<AlignItem> b,
+                            const std::vector<std::pair<std::uint32_t, std::uint32_t>>& from_begin) {
+  std::reverse(a.begin(), a.end());
+  std::reverse(b.begin(), b.end());
+  constexpr auto none = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> partner(a.size(), none);
+  for (const auto& [i, j] : align(a, b)) partner[a.size() - 1 - i] = b.size() - 1 - j;
+  std::vector<bool> out(a.size(), false);
+  for (const auto& [i, j] : from_begin) out[i] = partner[i] != j;
+  return out;
+}
+
 void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, MatchCounts& counts) {
   const std::vector<AlignItem> items_a = items_of(a, pair_signature), items_b = items_of(b, pair_signature);
   const bool agree = same_signatures(items_a, items_b);
@@ -118,8 +132,14 @@ void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, M
   };
   if (agree)
     for (std::size_t i = 0; i < a.size(); ++i) add(i, i);
-  else
-    for (const auto& [i, j] : align(items_a, items_b)) add(i, j);
+  else {
+    const auto pairs = align(items_a, items_b);
+    const std::vector<bool> doubtful = uncertain(items_a, items_b, pairs);
+    for (const auto& [i, j] : pairs) {
+      add(i, j);
+      drafts.instances.back().suspect = doubtful[i];
+    }
+  }
   const auto cause = a.empty() || b.empty() ? Unmatched::alone : Unmatched::unequal;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!used_a[i]) counts.unmatched(*a[i], cause, [&] { return what_text(*a[i]); });

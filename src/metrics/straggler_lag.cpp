@@ -27,7 +27,7 @@ struct StragglerLag {
         .question = "Which rank makes the others wait, by how much, since when and on which group?",
         .definition =
             "Lag of a matched symmetric collective = longest - shortest duration over its members; the "
-            "shortest is the last to arrive. Blame of a rank = sum over the collectives where it is last "
+            "shortest is the last to arrive. A suspect one, whose members do not end together, has none. Blame of a rank = sum over the collectives where it is last "
             "of second shortest - shortest duration. Clock-free. Its own blame, which the page names, is what it is "
             "late by itself: launch lag that lasts from collective to collective counts once, compute as often as it "
             "is longer than its peers'.",
@@ -80,6 +80,7 @@ struct StragglerLag {
       if (usable) add_transfer(instance, members, dimension, out.of<Transfer>());
       if (!is_symmetric(instance.op)) continue;
       ++tally.instances_count;
+      tally.suspects_count += instance.credible && instance.suspect ? 1 : 0;
       if (usable) {
         ++tally.credible_count;
         add_instance(instance, members, dimension, waiting, out);

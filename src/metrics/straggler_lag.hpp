@@ -126,13 +126,15 @@ struct FirstMeeting {
   static std::vector<ColumnSpec<FirstMeeting>> columns(const Resolver&) { return {}; }
 };
 
-/// Not written: how many symmetric instances there are, and how many of them may be believed.
+/// Not written: how many symmetric instances there are, and how many of them may be believed. suspects_count: those that
+/// are left out one by one, where their group is believed.
 struct Tally {
-  std::int64_t instances_count = 0, credible_count = 0;
+  std::int64_t instances_count = 0, credible_count = 0, suspects_count = 0;
   auto key() const { return std::tuple<>(); }
   void combine(const Tally& other) {
     instances_count += other.instances_count;
     credible_count += other.credible_count;
+    suspects_count += other.suspects_count;
   }
   static TableInfo table() { return {}; }
   static std::vector<ColumnSpec<Tally>> columns(const Resolver&) { return {}; }

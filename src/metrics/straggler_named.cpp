@@ -219,6 +219,10 @@ void add_straggler_lines(const Named& told, const RankBlame& all, const RankBlam
                longer_text(rank, call, evidence) + "; " + percent(told.group_share) + " of that on " +
                group_name(evidence.context.groups, told.group) + at_host(told));
   if (!told.why.empty()) add_line(lines, "", "cause" + window_text(call) + ": " + told.why);
+  // Nobody gains more than there is: such a delay began before the step, or its times are wrong.
+  if (told.delay_ns > told.period_ns)
+    return add_line(lines, "", "gain unknown: the delay is longer than its " + milliseconds(told.period_ns) +
+                                   " step period" + window_text(call));
   add_line(lines, "",
            "gain if it arrived with the next to last: up to " + milliseconds(told.delay_ns) + " of its " +
                milliseconds(told.period_ns) + " step period" + window_text(call) + " (" +

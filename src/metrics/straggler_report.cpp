@@ -165,8 +165,11 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
   const Tally& tally = tables.of<Tally>().front();
   if (tally.credible_count < tally.instances_count) {
     out.status = Status::partial;
-    out.reason = "matching_not_credible for " + std::to_string(tally.instances_count - tally.credible_count) + " of " +
-                 std::to_string(tally.instances_count) + " collectives";
+    const std::string of_all = " of " + std::to_string(tally.instances_count) + " collectives";
+    const std::int64_t not_credible = tally.instances_count - tally.credible_count - tally.suspects_count;
+    if (not_credible > 0) out.reason = "matching_not_credible for " + std::to_string(not_credible) + of_all;
+    if (tally.suspects_count > 0)
+      out.reason += (out.reason.empty() ? "" : "; ") + std::to_string(tally.suspects_count) + of_all + " left out as suspect";
   }
   std::vector<RankBlame> ranks = blame_by_rank(tables, context.ranks);
   const Stages stages(context.ranks, context.groups, context.workload);

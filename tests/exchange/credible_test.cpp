@@ -40,6 +40,42 @@ TEST(Credible, FewSuspectsAreMarkedOnly) {
   EXPECT_GE(matched.instances[0].transfer_ns, 0);
 }
 
+// A duration that is not of this collective makes nobody wait, and nobody late.
+TEST(Credible, SuspectsHaveNoTransferNoWaitsAndNoLast) {
+  const MatchedCollectives matched = with_bad_ends(20, {3}, 50 * ms).assemble_alone();
+  for (const MatchedInstance& i : matched.instances) {
+    EXPECT_TRUE(i.credible);
+    EXPECT_EQ(i.suspect, i.ordinal == 3);
+    EXPECT_EQ(i.transfer_ns, i.suspect ? -1 : ms);
+    EXPECT_EQ(i.lag_ns, i.suspect ? -1 : 0);
+    EXPECT_EQ(i.delay_ns, i.suspect ? -1 : 0);
+    EXPECT_EQ(i.wait_sum_ns, i.suspect ? -1 : 0);
+    EXPECT_EQ(i.last_rank, i.suspect ? -1 : 0);
+    EXPECT_EQ(i.first_rank, i.suspect ? -1 : 0);
+    for (std::int32_t m = 0; m < i.members_seen; ++m)
+      EXPECT_EQ(matched.members[i.first_member + static_cast<std::uint32_t>(m)].wait_ns, i.suspect ? -1 : 0);
+  }
+}
+
+// Rank 1 lost one of three receives: which one, nothing says if they are alike.
+TEST(Credible, MessagesThatCouldBeOthersAreSuspect) {
+  for (const bool alike : {true, false}) {
+    PlantedWorld world({0, 0});
+    const GroupId pp = world.add_group("pp", ranks_up_to(2));
+    for (std::int64_t k = 0; k < 3; ++k) {
+      const std::int64_t bytes = alike ? 64 : 64 + k;
+      world.add(pp, 0, 1000 * k, 1000 * k + 400, CollectiveOp::send, bytes);
+      if (k != 1) world.add(pp, 1, 1000 * k, 1000 * k + 400, CollectiveOp::recv, bytes);
+    }
+    Problems problems;
+    const MatchedCollectives matched = world.assemble_alone(problems);
+    ASSERT_EQ(matched.instances.size(), 2U);
+    EXPECT_EQ(suspects(matched), alike ? 2 : 0);
+    EXPECT_EQ(problems.count(Code::collective_suspect), alike ? 2 : 0);
+    for (const MatchedInstance& i : matched.instances) EXPECT_EQ(i.transfer_ns, alike ? -1 : 400);
+  }
+}
+
 TEST(Credible, TooManySuspectsMakeTheStepAbsent) {
   Problems problems;
   const MatchedCollectives matched = with_bad_ends(20, {3, 7, 9}, 2 * ms).assemble_alone(problems);

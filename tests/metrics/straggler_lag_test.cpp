@@ -126,6 +126,33 @@ TEST(StragglerLag, WhatIsNotCredibleIsAbsent) {
   EXPECT_EQ(table(result, "rows").rows_count, 0);
 }
 
+// Of twelve all-reduces rank 2 ends one 5 ms before the others, by a wrong duration.
+TEST(StragglerLag, SuspectCollectivesBlameNobody) {
+  SmallRun run;
+  for (const std::int32_t rank : {0, 1, 2}) {
+    std::vector<std::int64_t> durations(12, 500);
+    if (rank != 2) durations[5] = 5'000'000;
+    run.add(with_durations(rank, {durations}));
+  }
+  const MetricResult result = run.suspect(5).result("straggler_lag");
+  EXPECT_EQ(headline(result, "straggler_rank"), -1);
+  EXPECT_EQ(headline(result, "collectives_count"), 11);
+  EXPECT_EQ(headline(result, "lag_max_ns"), 0);
+  EXPECT_EQ(result.report.status, Status::partial);
+  EXPECT_EQ(result.report.reason, "1 of 12 collectives left out as suspect");
+}
+
+// Rank 2 comes later than its whole step is long: its lateness is from before, or times are wrong.
+TEST(StragglerLag, NobodyGainsMoreThanAStep) {
+  SmallRun run;
+  for (const std::int32_t rank : {0, 1, 2})
+    run.add(with_durations(rank, std::vector(4, std::vector<std::int64_t>(1, rank == 2 ? 100 : 15000))));
+  const std::string page = page_of(run.result("straggler_lag"));
+  EXPECT_NE(page.find("rank 2 is the straggler"), std::string::npos) << page;
+  EXPECT_NE(page.find("gain unknown: the delay is longer than its 10.0 us step period"), std::string::npos) << page;
+  EXPECT_EQ(page.find("gain if"), std::string::npos) << page;
+}
+
 TEST(StragglerLag, OneRankAloneHasNothingToCompare) {
   SmallRun alone;
   alone.add(with_durations(0, {{500}}, {0}));

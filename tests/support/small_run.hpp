@@ -66,6 +66,8 @@ class SmallRun {
   SmallRun& add_snapshot(MemorySnapshot snapshot) { return snapshots_.push_back(std::move(snapshot)), *this; }
   /// Matches of this group are not to be believed.
   SmallRun& not_credible(const std::string& group) { return doubted_ = group, *this; }
+  /// Members of this collective of each step and group do not end together.
+  SmallRun& suspect(std::int32_t ordinal) { return suspect_ = ordinal, *this; }
 
   /// The metric over all ranks, shared out over virtual workers by chance.
   MetricResult result(const std::string& name, std::size_t workers = 1, unsigned seed = 1) {
@@ -293,7 +295,8 @@ class SmallRun {
     instance.incomplete = instance.members_seen < one.group_size;
     instance.credible = groups.groups[static_cast<std::size_t>(groups.row_of(one.group))].name != doubted_;
     instance.first_member = static_cast<std::uint32_t>(out.members.size());
-    if (is_symmetric(one.op)) {
+    instance.suspect = one.ordinal == suspect_;
+    if (is_symmetric(one.op) && !instance.suspect) {
       std::vector<std::pair<std::int64_t, std::int32_t>> by_dur;
       for (const CollectiveRecord& r : members) by_dur.emplace_back(r.dur_ns, r.rank.value);
       std::sort(by_dur.begin(), by_dur.end());
@@ -325,6 +328,7 @@ class SmallRun {
   std::vector<MemorySnapshot> snapshots_;
   Classifier classifier_{merged_settings("kernels", Config())};
   std::string doubted_ = "no group has this name";
+  std::int32_t suspect_ = -1;
 };
 
 /// Headline value of a result; NaN if there is none of that name.
