@@ -15,6 +15,7 @@
 #include "exchange/settle_records.hpp"
 #include "parse/execution_trace.hpp"
 #include "parse/memory_snapshot.hpp"
+#include "parse/message_sizes.hpp"
 #include "parse/nsys_survey.hpp"
 #include "parse/own_files.hpp"
 #include "parse/trace_reader.hpp"
@@ -200,6 +201,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
     reader->read(file, options, found, progress, [&](RankTrace& trace) {
       timings.events_count += trace.events_count;
       supplied = execution_traces.supply(file, trace, problems) || supplied;
+      forget_impossible_sizes(trace, problem_of(Code::inout_disagree, file), problems);
       use.take(trace, number, options.lent.processors);
     });
     if (supplied) found.forget(Code::bytes_unknown);

@@ -12,10 +12,10 @@
 namespace ccl {
 namespace {
 
-// Above, bytes would leave 64 bits.
+// Above, bytes would leave 64 bits. So many are told of and forgotten by forget_impossible_sizes().
 constexpr std::int64_t most_elements = std::int64_t{1} << 56;
 
-std::int64_t elements(std::int64_t number) { return number < 0 || number > most_elements ? -1 : number; }
+std::int64_t elements(std::int64_t number) { return number < 0 ? -1 : std::min(number, most_elements); }
 
 std::int32_t rank_number(std::int64_t number) {
   return number < 0 || number > INT32_MAX ? -1 : static_cast<std::int32_t>(number);

@@ -1,0 +1,56 @@
+#include "parse/message_sizes.hpp"
+
+#include <algorithm>
+
+#include "core/collective_math.hpp"
+#include "core/wording.hpp"
+
+namespace ccl {
+namespace {
+
+constexpr std::int64_t most_known_bytes = std::int64_t{1} << 43;  // of a GPU whose memory the trace does not tell
+
+/// Elements of In by those of Out, or of Out by those of In; −1: unknown.
+std::int64_t from_other(const Collective& row, std::int64_t other, bool is_in) {
+  if (other < 0) return -1;
+  const std::int64_t n = row.group_size;
+  switch (row.op) {
+    case CollectiveOp::all_reduce: case CollectiveOp::all_to_all: case CollectiveOp::broadcast:
+    case CollectiveOp::reduce: return other;
+    case CollectiveOp::all_gather: return n < 1 ? -1 : is_in ? other / n : other * n;
+    case CollectiveOp::reduce_scatter: return n < 1 ? -1 : is_in ? other * n : other / n;
+    default: return -1;
+  }
+}
+
+}  // namespace
+
+void forget_impossible_sizes(RankTrace& trace, const Problem& origin, Problems& problems) {
+  const std::int64_t most_bytes = trace.gpu_memory_bytes > 0 ? trace.gpu_memory_bytes : most_known_bytes;
+  std::int64_t count = 0, largest_bytes = 0;
+  CollectiveOp op{};
+  for (Collective& row : trace.collectives) {
+    const std::int64_t in_bytes = row.in_bytes(), out_bytes = row.out_bytes();
+    if (in_bytes <= most_bytes && out_bytes <= most_bytes) continue;
+    ++count;
+    if (std::max(in_bytes, out_bytes) > largest_bytes) largest_bytes = std::max(in_bytes, out_bytes), op = row.op;
+    const std::int64_t in = in_bytes > most_bytes ? -1 : row.in_elements, out = out_bytes > most_bytes ? -1 : row.out_elements;
+    row.in_elements = in_bytes > most_bytes ? from_other(row, out, true) : in;
+    row.out_elements = out_bytes > most_bytes ? from_other(row, in, false) : out;
+    if (row.in_bytes() > most_bytes) row.in_elements = -1;
+    if (row.out_bytes() > most_bytes) row.out_elements = -1;
+  }
+  if (count == 0) return;
+  Problem problem = origin;
+  problem.code = Code::inout_disagree;
+  problem.count = count;
+  problem.detail = to_text(op);
+  problem.detail += " of more than ";
+  if (trace.gpu_memory_bytes > 0)
+    problem.detail.append("the ").append(gigabytes(static_cast<double>(most_bytes))).append(" of its GPU");
+  else
+    problem.detail += "any GPU holds";
+  problems.add(std::move(problem));
+}
+
+}  // namespace ccl
