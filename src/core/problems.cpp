@@ -37,7 +37,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::group_members_unknown, "group_members_unknown", notice, "A process group's member list is nowhere complete.", "The group is known by name and size only."},
     {Code::collective_unmatched, "collective_unmatched", notice, "Collectives have no partner on another rank.", "They take no part in cross-rank numbers."},
     {Code::collective_incomplete, "collective_incomplete", notice, "Collectives miss members whose traces are not here.", "Transfer is an upper bound, wait a lower bound."},
-    {Code::collective_suspect, "collective_suspect", notice, "Members of a matched collective do not end together, have it in another order, or it is a message that may be another one.", "The match may be wrong, so waits and blame leave them out; see suspect in /collectives/instances."},
+    {Code::collective_suspect, "collective_suspect", notice, "Members of a matched collective do not end together, have it in another order or take no time for it, or it may be another message.", "The match may be wrong, so waits and blame leave them out; see suspect in /collectives/instances."},
     {Code::matching_not_credible, "matching_not_credible", notice, "Too many matches of a process group are suspect.", "Its cross-rank numbers are absent."},
     {Code::clock_uncorrected, "clock_uncorrected", notice, "A host shares no matched collective with the reference host.", "Its times are on its own clock."},
     {Code::clock_and_duration_disagree, "clock_and_duration_disagree", notice, "Lag by clock and lag by duration differ by more than the clock error.", "Trust the duration form."},

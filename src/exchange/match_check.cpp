@@ -1,6 +1,7 @@
 // Whether to believe a match: members of a symmetric collective leave together.
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 
 #include "core/collective_math.hpp"
 #include "exchange/match_parts.hpp"
@@ -11,6 +12,11 @@ namespace {
 
 constexpr std::int64_t suspect_ns = 1'000'000;
 constexpr std::int64_t suspect_all_to_all_ns = 5'000'000;  // members of an all-to-all may leave a few ms apart
+
+// No link and no memory is as fast: a kernel that moves more in its time has a wrong one.
+constexpr std::int64_t fastest_bytes_per_ns = 100'000;
+
+bool is_too_short(const MatchedMember& member) { return member.payload_bytes / fastest_bytes_per_ns > member.dur_ns; }
 
 /// f(first, end) for every run of instances, from number first on, of one group in one step.
 template <class F>
@@ -85,14 +91,14 @@ std::int64_t deviation_ns(const MatchedCollectives& matched, std::size_t i, cons
 }
 
 /// Who waits for whom, and what is left of the durations without waiting.
-void make_waits_absent(MatchedInstance& instance, MatchedMember* members) {
+void make_waits_absent(MatchedInstance& instance, std::span<MatchedMember> members) {
   instance.transfer_ns = instance.lag_ns = instance.delay_ns = instance.wait_sum_ns = -1;
   instance.first_rank = instance.last_rank = -1;
   instance.tie = false;
-  for (std::int32_t m = 0; m < instance.members_seen; ++m) members[m].wait_ns = -1;
+  for (MatchedMember& member : members) member.wait_ns = -1;
 }
 
-void make_cross_rank_absent(MatchedInstance& instance, MatchedMember* members) {
+void make_cross_rank_absent(MatchedInstance& instance, std::span<MatchedMember> members) {
   make_waits_absent(instance, members);
   instance.credible = false;
   instance.start_spread_ns = instance.start_spread_file_ns = instance.end_spread_ns = -1;
@@ -115,27 +121,30 @@ void check_ends(MatchedCollectives& matched, std::size_t first_instance, MatchCo
     std::int64_t symmetric = 0, suspects = 0;
     for (std::size_t i = first; i < end; ++i) {
       MatchedInstance& instance = matched.instances[i];
-      MatchedMember* const members = &matched.members[instance.first_member];
+      const std::span<MatchedMember> members(&matched.members[instance.first_member],
+                                             static_cast<std::size_t>(instance.members_seen));
       const std::int64_t deviation = deviation_ns(matched, i, ranks);
-      if (deviation < 0 && instance.suspect) {
-        make_waits_absent(instance, members);
-        counts.instance(instance, Code::collective_suspect,
-                        "message of rank " + std::to_string(members[0].rank.value) + " to rank " +
-                            std::to_string(members[1].rank.value) + " that could be another one, as some are missing");
-      }
-      if (deviation < 0) continue;
-      ++symmetric;
+      symmetric += deviation >= 0 ? 1 : 0;
       const bool all_to_all = instance.op == CollectiveOp::all_to_all || instance.op == CollectiveOp::all_to_allv;
-      instance.suspect = deviation > (all_to_all ? suspect_all_to_all_ns : suspect_ns);
-      if (!instance.suspect) continue;
-      ++suspects;
+      std::string why;
+      if (instance.suspect)  // a message, since it was matched
+        why = "message of rank " + std::to_string(members[0].rank.value) + " to rank " +
+              std::to_string(members[1].rank.value) + " that could be another one, as some are missing";
+      else if (const auto at = std::find_if(members.begin(), members.end(), is_too_short); at != members.end())
+        why = std::string(to_text(instance.op)) + " of " + std::to_string(at->payload_bytes) + " bytes that takes rank " +
+              std::to_string(at->rank.value) + " " + std::to_string(at->dur_ns) + " ns";
+      else if (deviation > (all_to_all ? suspect_all_to_all_ns : suspect_ns))
+        why = std::string(to_text(instance.op)) + " whose ends are " + std::to_string(deviation) + " ns apart";
+      if (why.empty()) continue;
+      instance.suspect = true;
+      suspects += deviation >= 0 ? 1 : 0;
       make_waits_absent(instance, members);  // its durations are not of one collective
-      counts.instance(instance, Code::collective_suspect,
-                      std::string(to_text(instance.op)) + " whose ends are " + std::to_string(deviation) + " ns apart");
+      counts.instance(instance, Code::collective_suspect, why);
     }
     if (suspects * 10 <= symmetric) return;
     for (std::size_t i = first; i < end; ++i)
-      make_cross_rank_absent(matched.instances[i], &matched.members[matched.instances[i].first_member]);
+      make_cross_rank_absent(matched.instances[i], {&matched.members[matched.instances[i].first_member],
+                                                    static_cast<std::size_t>(matched.instances[i].members_seen)});
     counts.instance(matched.instances[first], Code::matching_not_credible);
   });
 }

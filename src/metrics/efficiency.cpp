@@ -21,7 +21,8 @@ namespace ccl {
 namespace {
 
 constexpr std::int32_t windows_count = 20;
-// Of communication not matched with all its ranks: above one in so many transfers are not told from waits.
+// Of communication not matched with all its ranks: above one in so many transfers are not told from waits. A replay may be
+// as much longer than what it replays.
 constexpr std::int64_t most_unknown = 100;
 
 struct Efficiency {
@@ -34,7 +35,8 @@ struct Efficiency {
                 "max useful, communication efficiency = max useful / len(R), parallel efficiency = their product = "
                 "mean useful / len(R). Communication efficiency = serialisation (max useful / step replayed with transfers of "
                 "length 0) x transfer (that step / len(R)); these two are absent where more than 1 % of the communication is "
-                "not matched with all its ranks, or the replay does not cover the step's window or is shorter than max useful. "
+                "not matched with all its ranks, or the replay does not cover the step's window, is longer than it or shorter than max "
+                "useful. "
                 "Headline: pooled over steps. Above 0.8 is acceptable.",
             .needs = "GPU events with steps; for several hosts collectives that align their clocks to a tenth of a step",
             .section = PageSection::further,
@@ -83,8 +85,11 @@ struct Efficiency {
     std::int64_t start_ns = 0, length_ns = 0;
     Sums sums;
     std::int64_t ideal_ns = -1;  // -1: the replay does not give this window back, or transfers are not known
-    /// A replay shorter than one GPU's compute lacks that GPU or lets its streams overlap: it tells nothing of waits.
-    bool is_replayed() const { return ideal_ns >= 0 && ideal_ns >= sums.useful_max_ns; }
+    /// A replay shorter than one GPU's compute lacks that GPU or lets its streams overlap: it tells nothing of waits. One that
+    /// gets longer without transfers has wrong times.
+    bool is_replayed() const {
+      return ideal_ns >= 0 && ideal_ns >= sums.useful_max_ns && ideal_ns <= length_ns + length_ns / most_unknown;
+    }
     auto key() const { return std::tuple(step, replica); }
     void combine(const Row& other) {
       if (start_ns != other.start_ns || length_ns != other.length_ns) return combine_windows(other);

@@ -10,6 +10,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "core/collective_math.hpp"
 #include "core/statistics.hpp"
 #include "exchange/graph_alone.hpp"
@@ -36,6 +38,7 @@ namespace {
 constexpr double unmatched_most = 0.01;
 // Ranks of a large job: only those with the most excess are asked about one by one.
 constexpr std::size_t ranks_asked = 16, ranks_all = 64;
+constexpr double longer_most = 0.1;  // by how much medians over peers that differ by chance may make a step longer
 // A rank that loses this share of a step is slow; all such are asked about together, as one hides the other.
 constexpr double slow_rank_ratio = 0.01;
 
@@ -45,12 +48,12 @@ struct WhatIf {
             .unit = "ratio",
             .question = "How much shorter would a step be if no operation took longer than on its peers?",
             .definition =
-                "Replay of each step's dependency graph with ideal durations: compute = median over peers (same stage, "
-                "kernel and number; mean with --what-if-ideal mean), communication = median of its operation, dimension, "
-                "size and bytes (within a host and between hosts apart), CPU time from launch to launch at most the peers' median, "
-                "added up; of an even number the lower middle. Communication not "
-                "matched with all its ranks = median transfer of complete ones of its kind, at most as measured. A median "
-                "does not tell that all of a kind are slow. S = replayed / ideal, pooled over steps.",
+                "Replay of each step's dependency graph with ideal durations: compute = median over peers (same stage, kernel "
+                "and number; mean with --what-if-ideal mean), communication = median of its operation, dimension, size and bytes "
+                "(within a host and between hosts apart), CPU time from launch to launch at most the peers' median, added up; of "
+                "an even number the lower middle. Communication not matched with all its ranks = median transfer of complete "
+                "ones of its kind, at most as measured. A median does not tell that all of a kind are slow. S = replayed / "
+                "ideal, pooled over steps; absent below 0.9: ideal operations do not make a step longer.",
             .needs = "GPU events with steps of at least two ranks; collectives matched across ranks; clocks known to a tenth of a step",
             .section = PageSection::answer,
             .aliases = {},
@@ -170,6 +173,12 @@ struct WhatIf {
       out.reason = counted(rows.size() - ok_count, "step") + " could not be replayed";
     }
     const double slowdown = ratio(replayed_ns, ideal_ns);
+    if (slowdown < 1 - longer_most) {
+      const auto steps = static_cast<double>(ok_count);
+      out.absent("with every operation like its peers' a step would take " + milliseconds(ideal_ns / steps) + ", longer than its " +
+                 milliseconds(replayed_ns / steps) + ": operations that are called alike have times that are not");
+      return add_line(out.page, "what if", "unknown: " + out.reason);
+    }
     out.value("slowdown_ratio", slowdown, "S = replayed / ideal, all steps");
     const double unmatched = ratio(unmatched_ns, communication_ns);
     out.value("unmatched_ratio", unmatched, "communication time whose waits stay as measured, since it is not matched with all its ranks");
@@ -206,8 +215,7 @@ struct WhatIf {
     CaseReplays replays(step, whole.lent);
     std::vector<std::pair<Case, std::size_t>> cases;  // with their number in the replays
     Case asked;
-    asked.step = whole.step;
-    asked.replica = whole.replica;
+    asked.step = whole.step, asked.replica = whole.replica;
     const auto add = [&](WhatIfSubject subject, std::int32_t number, auto wanted, ShortChange change = ShortChange::ideal) {
       asked.subject = subject;
       asked.number = number;
@@ -347,7 +355,7 @@ struct WhatIf {
         best_dimension_ns = ns, dimension_text = "hiding the " + transfers_text(dimension) + " saves " + saved;
     }
     std::string line = "the GPU work of a step takes " + per_step(replayed_ns) + ", with every operation like its peers' " +
-                       per_step(ideal_ns) + " (S = " + thousandths(ratio(replayed_ns, ideal_ns)) + ")";
+                       per_step(ideal_ns) + " (S = " + fmt::format("{:.3f}", ratio(replayed_ns, ideal_ns)) + ")";
     if (!rank_text.empty()) line += "; " + rank_text;
     if (100 * together_ns > 105 * best_rank_ns) line += "; " + together_text;
     if (!dimension_text.empty()) line += "; " + dimension_text;
@@ -382,12 +390,6 @@ struct WhatIf {
     if (lost_ns <= 0) return;
     out.value("slowest_ranks_ratio", slowest_ns / lost_ns, "M_W: part of the loss that the slowest 3 % of ranks explain");
     if (last_stage >= 0) out.value("last_stage_ratio", stage_ns / lost_ns, "M_S: part that the last pipeline stage explains");
-  }
-
-  static std::string thousandths(double value) {
-    const auto rounded = static_cast<std::int64_t>(value * 1000 + 0.5);
-    const std::string digits = std::to_string(rounded % 1000 + 1000);
-    return std::to_string(rounded / 1000) + "." + digits.substr(1);
   }
 };
 

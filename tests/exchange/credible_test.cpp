@@ -76,6 +76,26 @@ TEST(Credible, MessagesThatCouldBeOthersAreSuspect) {
   }
 }
 
+// 8 MB take no link less than 80 ns; of 4 bytes nothing is said.
+TEST(Credible, MuchInNoTimeIsSuspect) {
+  for (const std::int64_t bytes : {std::int64_t{8'000'000}, std::int64_t{4}}) {
+    PlantedWorld world({0, 0});
+    const GroupId dp = world.add_group("dp", ranks_up_to(2));
+    const GroupId pp = world.add_group("pp", ranks_up_to(2));
+    for (std::int64_t k = 0; k < 20; ++k) {
+      const std::int64_t end = 1000 * k + 500;
+      world.collective(dp, {end - 100, k == 3 ? end : end - 80}, end, CollectiveOp::all_reduce, bytes);
+      world.add(pp, 0, k == 3 ? end : end - 100, end, CollectiveOp::send, bytes);
+      world.add(pp, 1, end - 100, end, CollectiveOp::recv, bytes);
+    }
+    Problems problems;
+    const MatchedCollectives matched = world.assemble_alone(problems);
+    ASSERT_EQ(matched.instances.size(), 40U);
+    EXPECT_EQ(suspects(matched), bytes > 4 ? 2 : 0);
+    for (const MatchedInstance& i : matched.instances) EXPECT_EQ(i.transfer_ns < 0, bytes > 4 && i.ordinal == 3);
+  }
+}
+
 TEST(Credible, TooManySuspectsMakeTheStepAbsent) {
   Problems problems;
   const MatchedCollectives matched = with_bad_ends(20, {3, 7, 9}, 2 * ms).assemble_alone(problems);

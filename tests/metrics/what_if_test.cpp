@@ -77,6 +77,31 @@ TEST(WhatIf, TransfersOfAnIncompleteCollectiveAreThoseOfCompleteOnes) {
   EXPECT_EQ(integer_at(result, "rows", 0, "ideal_ns"), 100 + 20 + 20);
 }
 
+// Three reduces of one kind, the last of them in no time: like the others it would make the step longer.
+TEST(WhatIf, AStepThatIdealOperationsMakeLongerIsNotJudged) {
+  std::vector<MadeOp> ops;
+  for (const std::int32_t rank : {0, 1, 2}) {
+    std::int64_t end_ns = 0;
+    for (const std::int64_t run_ns : {100, 50, 50, 1}) {
+      MadeOp op = three_ranks(100)[run_ns == 100 ? 0 : 1];
+      op.start_ns = end_ns;
+      op.end_ns = end_ns += run_ns;
+      op.rank_row = rank;
+      op.lane = 0;
+      op.instance = run_ns == 100 ? 0 : end_ns;
+      ops.push_back(op);
+    }
+  }
+  const MetricResult result = graph_result("what_if", {ops});
+  EXPECT_EQ(integer_at(result, "rows", 0, "replayed_ns"), 201);
+  EXPECT_EQ(integer_at(result, "rows", 0, "ideal_ns"), 250);
+  EXPECT_EQ(result.report.status, Status::absent);
+  EXPECT_TRUE(std::isnan(headline(result, "slowdown_ratio")));
+  EXPECT_NE(page_of(result).find("what if       unknown: with every operation like its peers' a step would take 0.25 us, longer "
+                                 "than its 0.20 us"), std::string::npos)
+      << page_of(result);
+}
+
 TEST(WhatIf, WithoutStepsItIsAbsent) { EXPECT_EQ(graph_result("what_if", {}).report.status, Status::absent); }
 
 }  // namespace
