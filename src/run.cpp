@@ -77,10 +77,12 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   std::vector<FinishedMatrix> matrices = finish_matrices(metrics, comm);
   stopwatch.current().sent_bytes = comm.sent_bytes() - sent_by_graph;
   bool timeline_lacks = false;
+  std::string own_clocks;
   if (!config.timeline_export.file.empty()) {
     stopwatch.start("timeline");
     timeline_lacks = !write_timeline({config, input.workload, ranks, groups, matched.clock, local.events, local.windows,
                                       local.records, matched.verdicts, strings, ended_early}, comm);
+    if (!timeline_lacks) own_clocks = own_clocks_text(config, ranks, matched.clock);
   }
 
   local.records = {};
@@ -103,6 +105,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   write_results(results, comm);
   stopwatch.stop();
   Outcome said = outcome(results, comm);
+  if (!own_clocks.empty() && comm.is_first()) said.notes += "timeline: each rank begins at 0: " + own_clocks + "\n";
   if (timeline_lacks && comm.is_first()) said.notes += "no timeline was written: no rank of it had been read yet\n";
   return said;
 }

@@ -10,7 +10,7 @@
 
 #include "core/statistics.hpp"
 #include "exchange/graph_path.hpp"
-#include "metrics/clock_error.hpp"
+#include "metrics/clock_unknown.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/whole_steps.hpp"

@@ -11,7 +11,7 @@
 #include "core/statistics.hpp"
 #include "core/wide.hpp"
 #include "exchange/measured_graph.hpp"
-#include "metrics/clock_error.hpp"
+#include "metrics/clock_unknown.hpp"
 #include "metrics/corrected_list.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"

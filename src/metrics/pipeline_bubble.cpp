@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "core/statistics.hpp"
+#include "exchange/clock_error.hpp"
 #include "metrics/busy.hpp"
-#include "metrics/clock_error.hpp"
 #include "metrics/pipeline_stage.hpp"
 #include "metrics/pooled.hpp"
 
@@ -118,7 +118,7 @@ struct PipelineBubble {
       if (row.stages_seen_count < row.stages_count) lacking.insert(row.step);
     }
     const std::int64_t residual_ns = context.clock.residual_ns;
-    if (has_several_clocks(context) && residual_ns > shortest_ns / 100)
+    if (has_several_clocks(context.ranks, context.clock) && residual_ns > shortest_ns / 100)
       return out.absent(fmt::format("the clocks are known to {} only, more than 1 % of the window ({})",
                                     microseconds(static_cast<double>(residual_ns)), milliseconds(static_cast<double>(shortest_ns))));
     add_pooled(out, "bubble", pooled, "bubble, of the pipeline's time");

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/wide.hpp"
+#include "exchange/clock_error.hpp"
 #include "metrics/corrected_list.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
@@ -50,11 +51,13 @@ Interval span_of(const std::vector<Interval>& captures, std::int64_t bins) {
   return span;
 }
 
-/// By iteration. One pass: for each rank anew would cost ranks².
+/// By iteration; without bins where clocks tell nothing of what runs at one time. One pass: for each rank anew would cost
+/// ranks².
 using Grids = std::map<std::int32_t, Grid>;
 
 Grids grids_of(const Ranks& ranks, const ClockModel& clock, std::int64_t bins) {
   Grids grids;
+  const bool one_clock = clock_error_text(ranks, clock).empty();
   for (std::size_t i = 0; i < ranks.entries.size(); ++i) {
     const RankEntry& entry = ranks.entries[i];
     Grid& grid = grids[entry.iteration];
@@ -68,7 +71,7 @@ Grids grids_of(const Ranks& ranks, const ClockModel& clock, std::int64_t bins) {
     if (capture.length_ns() > 0) grid.captures.push_back(capture);
   }
   for (auto& [iteration, grid] : grids) {
-    if (grid.captures.empty()) continue;
+    if (grid.captures.empty() || !one_clock) continue;
     const Interval span = span_of(grid.captures, bins);
     if (span.length_ns() > 0) grid.bins = equal_bins(span, bins);
   }
@@ -85,7 +88,7 @@ struct Timeline {
             .definition =
                 "Nanoseconds of compute, communication, their overlap, copies alone and idle per rank, device "
                 "and time bin, on the corrected clock; see /timeline.",
-            .needs = "GPU events",
+            .needs = "GPU events; clocks known to a tenth of a step",
             .section = PageSection::further,
             .aliases = {},
             .wants = {},
@@ -122,6 +125,7 @@ struct Timeline {
   }
 
   static void report(const Tables&, const ReportContext& context, Report& out) {
+    if (const std::string why = clock_error_text(context.ranks, context.clock); !why.empty()) return out.absent(why);
     std::vector<std::int32_t> covered;
     for (const auto& [iteration, grid] : grids_of(context.ranks, context.clock, context.config.timeline_bins)) {
       if (grid.bins.count == 0 || grid.row_rank.empty()) continue;
@@ -138,6 +142,10 @@ struct Timeline {
     if (covered.empty()) return out.absent("no trace has GPU events, or each has them more than a day apart");
     std::sort(covered.begin(), covered.end());
     out.ranks_covered = std::unique(covered.begin(), covered.end()) - covered.begin();
+    if (std::ranges::find(context.clock.hosts, false, &HostClock::corrected) != context.clock.hosts.end()) {
+      out.status = Status::partial;
+      out.reason = "hosts without a common clock: the rows of their ranks are on clocks of their own";
+    }
   }
 
  private:

@@ -17,7 +17,7 @@
 #include "exchange/graph_alone.hpp"
 #include "exchange/graph_ideal.hpp"
 #include "exchange/graph_short.hpp"
-#include "metrics/clock_error.hpp"
+#include "metrics/clock_unknown.hpp"
 #include "metrics/format.hpp"
 #include "metrics/metric.hpp"
 #include "metrics/pipeline_stage.hpp"

@@ -4,12 +4,18 @@
 #include <map>
 
 #include "core/problems.hpp"
+#include "exchange/clock_error.hpp"
 #include "store/gzip_pieces.hpp"
 #include "store/json_text.hpp"
 #include "store/text_file.hpp"
 
 namespace ccl {
 namespace {
+
+/// "global", or "individual" where that is asked for or no common clock is known: ranks would lie years apart.
+std::string alignment_of(const TimelineInput& input) {
+  return own_clocks_text(input.config, input.ranks, input.clock).empty() ? input.config.timeline_export.alignment : "individual";
+}
 
 /// Time 0 of each row of /ranks on the corrected clock: the first event of all shown ranks, or the rank's own.
 std::vector<std::int64_t> origins(const TimelineInput& input, const std::vector<bool>& shown) {
@@ -21,7 +27,7 @@ std::vector<std::int64_t> origins(const TimelineInput& input, const std::vector<
     own.push_back(at == absent_ns || entry.host_index < 0 ? at : input.clock.corrected(entry.host_index, at));
     if (shown[row] && at != absent_ns) first = std::min(first, own.back());
   }
-  if (input.config.timeline_export.alignment == "global") own.assign(own.size(), first == INT64_MAX ? 0 : first);
+  if (alignment_of(input) == "global") own.assign(own.size(), first == INT64_MAX ? 0 : first);
   return own;
 }
 
@@ -31,10 +37,12 @@ std::string head(const TimelineInput& input, const ModelGroups& groups, const st
   JsonText other;
   other.open('{');
   other.key("program").text("ccl-analyze");
-  other.key("alignment").text(config.alignment);
-  other.key("clock").text(config.alignment == "global" ? "common clock of all hosts, from the first GPU event shown"
-                                                       : "each rank from its own first GPU event");
-  if (config.alignment == "global") {
+  const bool global = alignment_of(input) == "global";
+  const std::string why_own = own_clocks_text(input.config, input.ranks, input.clock);
+  other.key("alignment").text(global ? "global" : "individual");
+  other.key("clock").text(global ? "common clock of all hosts, from the first GPU event shown"
+                                 : "each rank from its own first GPU event" + (why_own.empty() ? "" : ": " + why_own));
+  if (global) {
     std::int64_t origin = 0;
     for (std::size_t row = 0; row < shown.size(); ++row)
       if (shown[row]) origin = origin_ns[row];
@@ -91,6 +99,10 @@ Bytes pack(const std::map<std::int32_t, GzipPiece>& pieces) {
 }
 
 }  // namespace
+
+std::string own_clocks_text(const Config& config, const Ranks& ranks, const ClockModel& clock) {
+  return config.timeline_export.alignment == "global" ? clock_error_text(ranks, clock) : "";
+}
 
 bool in_window(const Config& config, Interval window, const EventRow& row) {
   const bool asked = row.step != outside_step || config.input.steps.empty();

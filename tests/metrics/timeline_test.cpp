@@ -123,6 +123,23 @@ TEST(Timeline, RowsAreRanksAndDevicesOnTheCorrectedClock) {
   EXPECT_TRUE(result.report.page.empty());
 }
 
+TEST(Timeline, ClocksThatAreNotKnownMakeItAbsent) {
+  SmallRun run = two_hosts();
+  run.clock.residual_ns = 3'600'000'000'000;
+  const MetricResult result = run.result("timeline");
+  EXPECT_EQ(result.report.status, Status::absent);
+  EXPECT_NE(result.report.reason.find("the clocks of the ranks are known to 3600 s only"), std::string::npos)
+      << result.report.reason;
+  EXPECT_TRUE(run.matrices.empty());
+  EXPECT_TRUE(result.report.vectors.empty());
+  run.clock.residual_ns = 5;
+  EXPECT_EQ(run.result("timeline").report.status, Status::ok);
+  run.clock.hosts[1].corrected = false;
+  const MetricResult own = run.result("timeline");
+  EXPECT_EQ(own.report.status, Status::partial);
+  EXPECT_EQ(own.report.reason, "hosts without a common clock: the rows of their ranks are on clocks of their own");
+}
+
 TEST(Timeline, AFileOfAnotherDayIsOffTheTimeline) {
   SmallRun run = two_hosts();
   const std::int64_t year_ns = 365 * 86'400'000'000'000;

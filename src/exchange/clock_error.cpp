@@ -1,10 +1,10 @@
-#include "metrics/clock_error.hpp"
+#include "exchange/clock_error.hpp"
 
 #include <algorithm>
 #include <vector>
 
+#include "core/wording.hpp"
 #include "exchange/robust.hpp"
-#include "metrics/format.hpp"
 
 namespace ccl {
 namespace {
@@ -26,25 +26,16 @@ std::int64_t usual_step_ns(const Ranks& ranks) {
 
 }  // namespace
 
-bool has_several_clocks(const ReportContext& context) {
-  return context.ranks.hosts.size() > 1 || !context.clock.apart.empty();
+bool has_several_clocks(const Ranks& ranks, const ClockModel& clock) {
+  return ranks.hosts.size() > 1 || !clock.apart.empty();
 }
 
-std::string clock_error_text(const ReportContext& context) {
-  const std::int64_t error_ns = context.clock.residual_ns;
-  if (!has_several_clocks(context)) return "";
-  const std::int64_t step_ns = usual_step_ns(context.ranks);
-  if (step_ns < 0 || error_ns <= step_ns / least_of_step) return "";
-  return "the clocks of the ranks are known to " + milliseconds(static_cast<double>(error_ns)) +
+std::string clock_error_text(const Ranks& ranks, const ClockModel& clock) {
+  if (!has_several_clocks(ranks, clock)) return "";
+  const std::int64_t step_ns = usual_step_ns(ranks);
+  if (step_ns < 0 || clock.residual_ns <= step_ns / least_of_step) return "";
+  return "the clocks of the ranks are known to " + milliseconds(static_cast<double>(clock.residual_ns)) +
          " only, more than a tenth of a step (" + milliseconds(static_cast<double>(step_ns)) + ")";
-}
-
-bool tells_clock_error(const ReportContext& context, const std::string& label, Report& out) {
-  const std::string why = clock_error_text(context);
-  if (why.empty()) return false;
-  out.absent(why);
-  add_line(out.page, label, "unknown: " + why);
-  return true;
 }
 
 }  // namespace ccl
