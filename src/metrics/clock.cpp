@@ -1,7 +1,7 @@
 // clock: how far the clocks of the hosts are apart, and how well that is known.
 // Definition: offset and drift per host against the host of the lowest rank, from the common ends of symmetric
 // collectives; residual = 95th percentile of what remains.
-// No rows travel: the clock model is the same on every worker. Headline: largest offset and residual.
+// No rows travel: the clock model is the same on every worker. Headline: largest offset, largest correction and residual.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -20,7 +20,8 @@ struct Clock {
             .unit = "us",
             .question = "How far are the clocks of the hosts apart, and how well are times across hosts known?",
             .definition =
-                "Largest |offset| over hosts against the host of the lowest rank; residual = 95th percentile of how far common "
+                "Largest correction of a time against the host of the lowest rank: offset + drift x (t - clock_t_ref_ns) / 1e9 "
+                "at the first and last GPU event of each rank; residual = 95th percentile of how far common "
                 "ends disagree after correction, on one host against the median of each pair of ranks in the same group "
                 "and step; at least what two ranks of one host are usually apart where that shows several clocks.",
             .needs = "traces of at least two ranks that share symmetric collectives",
@@ -47,8 +48,11 @@ struct Clock {
       uncorrected += host.clock.corrected ? 0 : 1;
       if (host.clock.corrected) largest_ns = std::max(largest_ns, std::abs(host.clock.offset_ns));
     }
+    const std::int64_t applied_ns = largest_correction_ns(context);
     const std::int64_t residual_ns = context.clock.residual_ns;
     out.value("largest_offset_ns", static_cast<double>(largest_ns), "largest |offset| of a corrected host");
+    out.value("largest_correction_ns", static_cast<double>(applied_ns),
+              "largest |offset + drift x (t - clock_t_ref_ns) / 1e9| over first and last GPU events");
     out.value("residual_ns", residual_ns < 0 ? std::nan("") : static_cast<double>(residual_ns),
               "95th percentile of the disagreement of common ends");
     out.value("hosts_count", static_cast<double>(hosts.size()), "clock domains");
@@ -67,7 +71,7 @@ struct Clock {
     else
       add_line(out.page, "clock",
                std::to_string(hosts.size()) + " hosts, corrected by up to " +
-                   microseconds(static_cast<double>(largest_ns)) + "; " + known);
+                   microseconds(static_cast<double>(applied_ns)) + "; " + known);
     if (uncorrected > 0) {
       const std::string lacking =
           counted(static_cast<std::size_t>(uncorrected), "host") + " without a path to the reference host";
@@ -83,6 +87,18 @@ struct Clock {
   }
 
  private:
+  /// What is added to times, or taken off them: it is largest at an end of what a rank has.
+  static std::int64_t largest_correction_ns(const ReportContext& context) {
+    std::int64_t largest_ns = 0;
+    for (const RankEntry& entry : context.ranks.entries) {
+      const auto host = static_cast<std::size_t>(entry.host_index);
+      if (entry.host_index < 0 || host >= context.clock.hosts.size() || !context.clock.hosts[host].corrected) continue;
+      for (const std::int64_t t_ns : {entry.facts.first_ns, entry.facts.last_ns})
+        if (t_ns != absent_ns) largest_ns = std::max(largest_ns, std::abs(context.clock.corrected(entry.host_index, t_ns) - t_ns));
+    }
+    return largest_ns;
+  }
+
   static std::vector<Host> list_hosts(const ReportContext& context) {
     std::vector<std::vector<std::int32_t>> ranks(context.ranks.hosts.size());
     for (const RankEntry& entry : context.ranks.entries)
@@ -106,8 +122,8 @@ struct Clock {
     return {column("host", &Host::host, "", "host; ?<rank> when unknown"),
             column("ranks_count", &Host::ranks_count, "", "ranks on it"),
             column("ranks", &Host::ranks, "", "its first ranks"),
-            of_clock("offset_ns", "ns", "added to its times", &HostClock::offset_ns),
-            of_clock("drift_ppb", "ppb", "drift against the reference host", &HostClock::drift_ppb),
+            of_clock("offset_ns", "ns", "added to its times at clock_t_ref_ns, in its first iteration", &HostClock::offset_ns),
+            of_clock("drift_ppb", "ppb", "what its clock loses against the reference host's: added from clock_t_ref_ns on", &HostClock::drift_ppb),
             of_clock("residual_ns", "ns", "95th percentile of what remains", &HostClock::residual_ns, -1),
             of_clock("instances_count", "", "collectives used", &HostClock::instances_count),
             of_clock("corrected", "", "1 = there is a path to the reference host", &HostClock::corrected)};

@@ -83,9 +83,15 @@ void add_clock(Specs<E>& all, const ClockModel& clock) {
     const auto i = static_cast<std::size_t>(e.host_index);
     return e.host_index >= 0 && i < clock.hosts.size() ? &clock.hosts[i] : nullptr;
   };
-  integers<E>(all, "clock_offset_ns", "ns", "added to file times to get corrected times", absent_ns,
-              [host](const E& e) { return host(e) && host(e)->corrected ? host(e)->offset_ns : absent_ns; });
-  integers<E>(all, "clock_drift_ppb", "ppb", "drift of the host's clock against the reference host", absent_ns,
+  // Iterations, and messages that were over before they were sent, change the offset in the course of the run.
+  integers<E>(all, "clock_offset_ns", "ns",
+              "corrected time = t + clock_offset_ns + clock_drift_ppb x (t - clock_t_ref_ns) / 1e9, t being a time of the file "
+              "and clock_t_ref_ns an attribute of the root; the offset at its first GPU event",
+              absent_ns, [host, &clock](const E& e) {
+                if (!host(e) || !host(e)->corrected) return absent_ns;
+                return e.facts.first_ns == absent_ns ? host(e)->offset_ns : clock.offset_ns(e.host_index, e.facts.first_ns);
+              });
+  integers<E>(all, "clock_drift_ppb", "ppb", "what the host's clock loses against that of the reference host", absent_ns,
               [host](const E& e) { return host(e) && host(e)->corrected ? host(e)->drift_ppb : absent_ns; });
   integers<E>(all, "clock_residual_ns", "ns", "95th percentile of what the correction leaves", -1,
               [host](const E& e) { return host(e) ? host(e)->residual_ns : -1; });
