@@ -82,7 +82,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
     stopwatch.start("timeline");
     timeline_lacks = !write_timeline({config, input.workload, ranks, groups, matched.clock, local.events, local.windows,
                                       local.records, matched.verdicts, strings, ended_early}, comm);
-    if (!timeline_lacks) own_clocks = own_clocks_text(config, ranks, matched.clock);
+    if (!timeline_lacks) own_clocks = own_clocks_line(config, ranks, matched.clock);
   }
 
   local.records = {};
@@ -105,7 +105,7 @@ Outcome run(const Config& config, const Comm& comm, Progress& progress) {
   write_results(results, comm);
   stopwatch.stop();
   Outcome said = outcome(results, comm);
-  if (!own_clocks.empty() && comm.is_first()) said.notes += "timeline: each rank begins at 0: " + own_clocks + "\n";
+  if (comm.is_first()) said.notes += own_clocks;
   if (timeline_lacks && comm.is_first()) said.notes += "no timeline was written: no rank of it had been read yet\n";
   return said;
 }

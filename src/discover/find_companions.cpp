@@ -141,6 +141,7 @@ class Finder {
     if (!found.toml && !named.empty()) refuse(named, why);
     if (!found.toml) return warn(problems_, Code::config_file_invalid, shown, why);
     found.toml->workload.training_config_file = shown;
+    for (const std::string& value : found.toml->unusable) warn(problems_, Code::config_file_invalid, shown, value);
   }
   void find_card() {
     first([](std::string_view name, const std::string& text,

@@ -9,36 +9,69 @@ namespace {
 
 constexpr std::string_view source = "toml";
 
-std::optional<std::int64_t> integer(const toml::table& root, std::string_view path) {
-  // Exact: a number with a point may be too large to become a whole one.
-  return root.at_path(path).value_exact<std::int64_t>();
-}
+constexpr std::int64_t most_ranks = 1'000'000, most_of_a_number = 1'000'000'000'000'000;
 
-std::optional<std::int64_t> positive(const toml::table& root, std::string_view path) {
-  const std::optional<std::int64_t> value = integer(root, path);
-  return value && *value > 0 ? value : std::nullopt;
-}
+/// Numbers of the file; those that cannot be are told.
+class Numbers {
+ public:
+  Numbers(const toml::table& root, std::vector<std::string>& unusable) : root_(root), unusable_(unusable) {}
+
+  /// From 1 on. TorchTitan writes 0 or -1 where it works the number out itself: `open`.
+  std::optional<std::int64_t> count(std::string_view path, bool open = false) const {
+    return within(path, open ? -1 : 1, 1, most_of_a_number, "a whole number from 1 to 1e15");
+  }
+  /// 0 and 1: not used; −1 is for dp_shard alone, the rest of the ranks.
+  std::optional<std::int64_t> degree(std::string_view path, bool may_be_rest) const {
+    return within(path, may_be_rest ? -1 : 0, may_be_rest ? -1 : 0, most_ranks - 1, "a number of ranks");
+  }
+  bool has(std::string_view path) const { return bool(root_.at_path(path)); }
+
+ private:
+  /// Nothing where it is not there, and silently from `least_written` up to below `least`.
+  std::optional<std::int64_t> within(std::string_view path, std::int64_t least_written, std::int64_t least, std::int64_t most,
+                                     const char* wanted) const {
+    const auto node = root_.at_path(path);
+    if (!node) return std::nullopt;
+    // Exact: a number with a point may be too large to become a whole one.
+    const std::optional<std::int64_t> value = node.value_exact<std::int64_t>();
+    if (value && *value >= least && *value <= most) return value;
+    if (value && *value >= least_written && *value < least) return std::nullopt;
+    std::ostringstream text;
+    text << "line " << node.node()->source().begin.line << ": '" << path << "' is ";
+    if (value)
+      text << "'" << *value << "'";
+    else if (const auto other = node.value_exact<std::string>())
+      text << "'" << *other << "'";
+    else
+      text << "no whole number";
+    text << ", not " << wanted << ", and is not used";
+    unusable_.push_back(text.str());
+    return std::nullopt;
+  }
+
+  const toml::table& root_;
+  std::vector<std::string>& unusable_;
+};
 
 std::optional<std::string> text_of(const toml::table& root, std::string_view path) {
   std::optional<std::string> value = root.at_path(path).value<std::string>();
   return value && !value->empty() ? value : std::nullopt;
 }
 
-std::optional<std::int64_t> degree(const toml::table& root, const std::string& key) {
-  for (const char* section : {"parallelism.", "experimental.", "training.", "distributed."})
-    if (const auto value = integer(root, section + key)) return value;
-  return std::nullopt;
-}
-
-void read_mesh(const toml::table& root, Companion& out) {
+void read_mesh(const Numbers& numbers, Companion& out) {
   Mesh mesh;
-  bool any = false;
+  bool any = false, known = true;
   const auto read = [&](const char* key, std::int32_t& size) {
-    const std::optional<std::int64_t> value = degree(root, key);
-    if (!value) return;
-    any = true;
-    if (*value >= 1 && *value < 1'000'000) size = static_cast<std::int32_t>(*value);
-    if (*value == -1 && &size == &mesh.dp_shard) out.rest = RestDimension::dp_shard;
+    for (const char* section : {"parallelism.", "experimental.", "training.", "distributed."}) {
+      const std::string path = std::string(section) + key;
+      if (!numbers.has(path)) continue;
+      const std::optional<std::int64_t> value = numbers.degree(path, &size == &mesh.dp_shard);
+      any = true;
+      if (!value) return void(known = false);  // another size would be a guess
+      if (*value >= 1) size = static_cast<std::int32_t>(*value);
+      if (*value == -1) out.rest = RestDimension::dp_shard;
+      return;
+    }
   };
   read("pipeline_parallel_degree", mesh.pp);
   read("data_parallel_replicate_degree", mesh.dp_replicate);
@@ -46,7 +79,7 @@ void read_mesh(const toml::table& root, Companion& out) {
   read("context_parallel_degree", mesh.cp);
   read("tensor_parallel_degree", mesh.tp);
   read("expert_parallel_degree", mesh.ep);
-  if (!any) return;
+  if (!any || !known) return;
   mesh.source = source;
   out.workload.mesh = mesh;
 }
@@ -84,24 +117,25 @@ std::optional<Companion> read_training_toml(std::string_view text, std::string& 
     }
     Companion out;
     Workload& w = out.workload;
-    read_mesh(root, out);
+    const Numbers numbers(root, out.unusable);
+    read_mesh(numbers, out);
     read_precision(root, w);
     std::optional<std::string> model = text_of(root, "model.name");
     if (const auto flavor = text_of(root, "model.flavor"); model && flavor) *model += " " + *flavor;
     set_value(w.model, model, source);
     set_value(w.framework, std::optional<std::string>("torchtitan"), source);
     set_value(w.phase, std::optional<std::string>("training"), source);
-    set_value(w.global_batch, positive(root, "training.global_batch_size"), source);
-    set_value(w.local_batch, positive(root, "training.local_batch_size"), source);
-    if (!w.local_batch) set_value(w.local_batch, positive(root, "training.batch_size"), source);
-    set_value(w.seq_len, positive(root, "training.seq_len"), source);
+    set_value(w.global_batch, numbers.count("training.global_batch_size", true), source);
+    set_value(w.local_batch, numbers.count("training.local_batch_size"), source);
+    if (!w.local_batch) set_value(w.local_batch, numbers.count("training.batch_size"), source);
+    set_value(w.seq_len, numbers.count("training.seq_len"), source);
     for (const char* section : {"parallelism", "experimental"}) {
       const std::string s(section);
       if (!w.pipeline_schedule)
         set_value(w.pipeline_schedule, text_of(root, s + ".pipeline_parallel_schedule"), source);
       if (!w.microbatch_size)
-        set_value(w.microbatch_size, positive(root, s + ".pipeline_parallel_microbatch_size"), source);
-      if (!w.microbatches) set_value(w.microbatches, positive(root, s + ".pipeline_parallel_microbatches"), source);
+        set_value(w.microbatch_size, numbers.count(s + ".pipeline_parallel_microbatch_size"), source);
+      if (!w.microbatches) set_value(w.microbatches, numbers.count(s + ".pipeline_parallel_microbatches", true), source);
     }
     return out;
   } catch (const toml::parse_error& error) {

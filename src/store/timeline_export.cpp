@@ -12,9 +12,14 @@
 namespace ccl {
 namespace {
 
+/// Why each rank is shown from its own first event though one clock is asked for; empty: it is not.
+std::string why_own_clocks(const Config& config, const Ranks& ranks, const ClockModel& clock) {
+  return config.timeline_export.alignment == "global" ? clock_error_text(ranks, clock) : "";
+}
+
 /// "global", or "individual" where that is asked for or no common clock is known: ranks would lie years apart.
 std::string alignment_of(const TimelineInput& input) {
-  return own_clocks_text(input.config, input.ranks, input.clock).empty() ? input.config.timeline_export.alignment : "individual";
+  return why_own_clocks(input.config, input.ranks, input.clock).empty() ? input.config.timeline_export.alignment : "individual";
 }
 
 /// Time 0 of each row of /ranks on the corrected clock: the first event of all shown ranks, or the rank's own.
@@ -38,7 +43,7 @@ std::string head(const TimelineInput& input, const ModelGroups& groups, const st
   other.open('{');
   other.key("program").text("ccl-analyze");
   const bool global = alignment_of(input) == "global";
-  const std::string why_own = own_clocks_text(input.config, input.ranks, input.clock);
+  const std::string why_own = why_own_clocks(input.config, input.ranks, input.clock);
   other.key("alignment").text(global ? "global" : "individual");
   other.key("clock").text(global ? "common clock of all hosts, from the first GPU event shown"
                                  : "each rank from its own first GPU event" + (why_own.empty() ? "" : ": " + why_own));
@@ -100,8 +105,9 @@ Bytes pack(const std::map<std::int32_t, GzipPiece>& pieces) {
 
 }  // namespace
 
-std::string own_clocks_text(const Config& config, const Ranks& ranks, const ClockModel& clock) {
-  return config.timeline_export.alignment == "global" ? clock_error_text(ranks, clock) : "";
+std::string own_clocks_line(const Config& config, const Ranks& ranks, const ClockModel& clock) {
+  const std::string why = why_own_clocks(config, ranks, clock);
+  return why.empty() ? "" : "timeline: each rank begins at 0: " + why + "\n";
 }
 
 bool in_window(const Config& config, Interval window, const EventRow& row) {

@@ -40,8 +40,8 @@ struct TimelineInput {
 /// the compressed text of all ranks on worker 0.
 bool write_timeline(const TimelineInput& input, const Comm& comm);
 
-/// Why each rank is shown from its own first event though one clock is asked for; empty: it is not.
-std::string own_clocks_text(const Config& config, const Ranks& ranks, const ClockModel& clock);
+/// "timeline: each rank begins at 0: …", a line, where one clock is asked for and is not known; else empty.
+std::string own_clocks_line(const Config& config, const Ranks& ranks, const ClockModel& clock);
 
 /// Which rows of /ranks are shown: chosen by --timeline-ranks, and of whole model replicas unless told otherwise.
 std::vector<bool> shown_ranks(const Ranks& ranks, const ModelGroups& groups, const TimelineExportConfig& config);

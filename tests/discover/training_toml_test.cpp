@@ -81,6 +81,29 @@ TEST(TrainingToml, NumbersThatAreNotWholeAreAbsent) {
   EXPECT_FALSE(toml("[training]\nseq_len = 4.5\n").workload.seq_len);
 }
 
+TEST(TrainingToml, SizesThatCannotBeAreNamedAndMakeNoMesh) {
+  for (const char* const value : {"-2", "\"two\"", "2.5", "-1", "1000000"}) {
+    const Companion c = toml("[parallelism]\ndata_parallel_shard_degree = 2\ntensor_parallel_degree = " + std::string(value) + "\n");
+    EXPECT_FALSE(c.workload.mesh.known()) << value;
+    ASSERT_EQ(c.unusable.size(), 1U) << value;
+    EXPECT_TRUE(c.unusable[0].starts_with("line 3: 'parallelism.tensor_parallel_degree' is ")) << c.unusable[0];
+  }
+  const Companion rest = toml("[parallelism]\ndata_parallel_shard_degree = -1\ntensor_parallel_degree = 0\n");
+  EXPECT_TRUE(rest.unusable.empty());
+  EXPECT_EQ(rest.rest, RestDimension::dp_shard);
+  EXPECT_EQ(rest.workload.mesh.tp, 1);
+}
+
+TEST(TrainingToml, NumbersThatCannotBeAreNamed) {
+  const Companion c = toml("[training]\nlocal_batch_size = -2\nseq_len = 0\nglobal_batch_size = -1\n");
+  EXPECT_FALSE(c.workload.local_batch);
+  EXPECT_FALSE(c.workload.seq_len);
+  EXPECT_FALSE(c.workload.global_batch) << "-1: worked out by the run";
+  EXPECT_EQ(c.unusable, (std::vector<std::string>{
+                            "line 2: 'training.local_batch_size' is '-2', not a whole number from 1 to 1e15, and is not used",
+                            "line 3: 'training.seq_len' is '0', not a whole number from 1 to 1e15, and is not used"}));
+}
+
 TEST(TrainingToml, BrokenFileNamesTheLine) {
   std::string why;
   EXPECT_FALSE(read_training_toml("[training]\nsteps = = 3\n", why));
