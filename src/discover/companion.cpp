@@ -28,6 +28,9 @@ void warn_of_arguments(Problems& problems, const Companions& all, const std::str
   problems.add(std::move(problem));
 }
 
+/// A number of parameters, all of its digits.
+std::string count_text(double value) { return std::to_string(static_cast<std::int64_t>(value)); }
+
 template <class T>
 void take_first(Workload& to, Sourced<T> Workload::*field, Order order) {
   for (const std::optional<Companion>* companion : order)
@@ -68,17 +71,43 @@ void compare_arguments_mesh(const Companions& all, const Mesh& used, std::int64_
     warn_of_arguments(problems, all, sizes + ", which does not divide " + std::to_string(world) + " ranks, and is not used");
 }
 
+/// The first in the order of belief that makes as many ranks as the traces say; the first of all if none does.
+Mesh believed_mesh(const Companions& all, std::int64_t world) {
+  Mesh first;
+  for (const auto* companion : {&all.megatron_groups, &all.toml, &all.megatron_arguments, &all.card}) {
+    if (!*companion) continue;
+    const Mesh mesh = complete(**companion, world);
+    if (mesh.known() && all.world_size > 0 && mesh.world() == all.world_size) return mesh;
+    if (!first.known()) first = mesh;
+  }
+  return first;
+}
+
 void resolve_mesh(const Companions& all, Workload& out, Problems& problems) {
   std::int64_t world = all.world_size;
   if (world <= 0 && all.card) world = all.card->workload.gpus_total.value.value_or(-1);
-  for (const auto* companion : {&all.megatron_groups, &all.toml, &all.megatron_arguments, &all.card})
-    if (*companion && !out.mesh.known()) out.mesh = complete(**companion, world);
+  out.mesh = believed_mesh(all, world);
   compare_arguments_mesh(all, out.mesh, world, problems);
   if (!all.card) return;
   const Mesh card = complete(*all.card, world);
-  if (card.known() && out.mesh.known() && !same_sizes(card, out.mesh))
+  const auto compare = [&](const Mesh& other) {
+    if (!card.known() || !other.known() || same_sizes(card, other)) return;
+    const auto used = [&](const Mesh& mesh) { return same_sizes(mesh, out.mesh) ? " (used)" : ""; };
     warn(problems, all,
-         "the card says " + text_of(card) + ", the " + out.mesh.source + " file " + text_of(out.mesh) + " (used)");
+         "the card says " + text_of(card) + used(card) + ", the " + other.source + " file " + text_of(other) + used(other));
+  };
+  compare(out.mesh);
+  for (const auto* other : {&all.megatron_groups, &all.toml})  // the arguments are compared above
+    if (*other && out.mesh.source == "card") compare(complete(**other, world));
+}
+
+/// What the card says of the model's size contradicts itself.
+void check_parameters(const Companions& all, const Workload& w, Problems& problems) {
+  if (const std::string why = contradiction_of_parameters(w); !why.empty()) warn(problems, all, why);
+  const bool dense = !w.experts || *w.experts.value <= 1;
+  if (dense && w.parameters && w.parameters_active && *w.parameters_active.value < *w.parameters.value)
+    warn(problems, all, "num_params_active " + count_text(*w.parameters_active.value) + " is less than num_params " +
+                            count_text(*w.parameters.value) + ", and it counts no experts");
 }
 
 /// Two numbers of one thing lead to answers that differ by their ratio: both are told.
@@ -191,6 +220,24 @@ void resolve_batch(const Companions& all, Workload& out, Problems& problems) {
         "derived: global batch / " + std::to_string(dp) + " data-parallel ranks");
 }
 
+/// Each data-parallel rank takes whole micro-batches.
+void check_division(const Companions& all, const Workload& w, Problems& problems) {
+  if (!w.global_batch || !w.microbatch_size) return;
+  const std::int64_t dp = w.mesh.known() ? std::int64_t{w.mesh.dp_replicate} * w.mesh.dp_shard : 1;
+  const std::int64_t batch = *w.global_batch.value, size = *w.microbatch_size.value;
+  if (batch % dp == 0 && batch / dp % size == 0) return;
+  const std::string why = "a global batch of " + std::to_string(batch) + " (" + w.global_batch.source +
+                          ") is not divisible by a micro-batch size of " + std::to_string(size) + " (" +
+                          w.microbatch_size.source + ")" +
+                          (dp > 1 ? " x " + std::to_string(dp) + " data-parallel ranks" : "");
+  const bool of_arguments = all.megatron_arguments && (all.megatron_arguments->workload.global_batch ||
+                                                       all.megatron_arguments->workload.microbatch_size);
+  if (of_arguments)
+    warn_of_arguments(problems, all, why);
+  else
+    warn(problems, all, why);
+}
+
 void resolve_microbatches(const Companions& all, Workload& out) {
   if (out.microbatches || !out.mesh.known()) return;
   const bool megatron = out.mesh.tp_innermost_megatron && all.megatron_arguments.has_value();
@@ -236,8 +283,21 @@ Workload resolve_workload(const Companions& all, Problems& problems) {
     }
   resolve_batch(all, out, problems);
   compare_numbers(all, out, problems);
+  check_parameters(all, out, problems);
+  check_division(all, out, problems);
   resolve_microbatches(all, out);
   return out;
+}
+
+std::string contradiction_of_parameters(const Workload& w) {
+  const auto more = [](const char* part, const Sourced<double>& more_than, const char* whole, const Sourced<double>& all) {
+    if (!more_than || !all || *more_than.value <= *all.value) return std::string();
+    return std::string(part) + " " + count_text(*more_than.value) + " is more than " + whole + " " + count_text(*all.value);
+  };
+  const std::string why = more("num_params_active", w.parameters_active, "num_params", w.parameters);
+  if (!why.empty()) return why;
+  return w.parameters_active ? more("num_params_embedding", w.parameters_embedding, "num_params_active", w.parameters_active)
+                             : more("num_params_embedding", w.parameters_embedding, "num_params", w.parameters);
 }
 
 }  // namespace ccl

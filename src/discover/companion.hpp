@@ -28,10 +28,13 @@ struct Companions {
   std::int64_t world_size = -1;  // best guess before the traces are read: their first bytes, else their names
 };
 
-/// Mesh, batch and schedule: group file, TOML, Megatron arguments, card. Model and hardware: card, Megatron arguments,
+/// Mesh, batch and schedule: group file, TOML, Megatron arguments, card; of meshes the first that makes world_size. Model and hardware: card, Megatron arguments,
 /// TOML. Batch: explicit scope of the card, TOML global, TOML local × data-parallel ranks,
 /// Megatron global, card without scope (as global, with a warning). File names in the result are left empty.
 Workload resolve_workload(const Companions& companions, Problems& problems);
+
+/// Why the numbers of parameters cannot be; empty: they can.
+std::string contradiction_of_parameters(const Workload& workload);
 
 template <class T>
 void set_value(Sourced<T>& to, const std::optional<T>& value, std::string_view source) {

@@ -101,9 +101,41 @@ class CardCheck {
   Problems& problems_;
 };
 
+/// Groups of one kind have other sizes within it: Megatron's embedding groups, groups of experts, steps of a hierarchy.
+bool is_part(const Group& group) {
+  const std::string text = lower_case(group.description);
+  for (const char* const word : {"embedding", "expert", "etp", "hierarchical"})
+    if (text.find(word) != std::string::npos) return true;
+  return false;
+}
+
+/// Sizes of the mesh against those of the groups that say what they are.
+void compare_mesh(const ReportContext& context, Problems& problems) {
+  const Workload& workload = context.workload;
+  if (!workload.mesh.known()) return;
+  const std::string& source = workload.mesh.source;
+  const std::pair<Dimension, std::int32_t> sizes[] = {
+      {Dimension::tp, workload.mesh.tp}, {Dimension::pp, workload.mesh.pp}, {Dimension::cp, workload.mesh.cp}};
+  for (const auto& [dimension, size] : sizes)
+    for (const Group& group : context.groups.groups) {
+      if (group.dimension != dimension || group.dimension_source != "description" || is_part(group)) continue;
+      if (group.size <= 0 || group.size == size) continue;
+      Problem problem;
+      problem.code = Code::card_disagrees;
+      problem.file = source == "card"   ? workload.card_file
+                     : source == "toml" ? workload.training_config_file
+                     : workload.group_file.empty() ? "--megatron-args" : workload.group_file;
+      problem.detail = std::string(to_text(dimension)) + " is " + std::to_string(size) + ", the traces have '" +
+                       group.description + "' of " + counted(static_cast<std::size_t>(group.size), "rank");
+      problems.add(std::move(problem));
+      break;
+    }
+}
+
 }  // namespace
 
 void compare_card(const ReportContext& context, Problems& problems) {
+  compare_mesh(context, problems);
   if (context.workload.card_file.empty() || context.ranks.entries.empty()) return;
   CardCheck check(context, problems);
   check.gpus();

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "discover/companion.hpp"
+
 namespace ccl {
 namespace {
 
@@ -30,6 +32,10 @@ ModelSize model_size(const Workload& w, const std::string& convention) {
     out.missing = "unknown model size: " + missing + " (give --card)";
     return out;
   }
+  if (const std::string why = contradiction_of_parameters(w); !why.empty()) {
+    out.missing = "the model size contradicts itself: " + why;
+    return out;
+  }
   out.parameters = *parameters.value;
   out.layers = static_cast<double>(*w.layers.value);
   out.inputs = shown("N", out.parameters, parameters.source);
@@ -39,6 +45,8 @@ ModelSize model_size(const Workload& w, const std::string& convention) {
   } else if (embedding) {
     out.embedding = static_cast<double>(*w.vocab_size.value * *w.hidden_size.value);
     out.inputs += ", " + shown("N_embedding", out.embedding, "derived: vocabulary x hidden size");
+    if (out.embedding > out.parameters)
+      out.missing = "the model size contradicts itself: vocabulary x hidden size is more than the number of parameters";
   }
   out.inputs += ", " + shown("L", out.layers, w.layers.source);
   if (w.heads && w.head_dim) {

@@ -32,6 +32,62 @@ TEST(Resolve, TrainingConfigurationIsBelievedBeforeTheCard) {
   EXPECT_EQ(problems.rows()[1].detail, "the card says seq_len 1024, toml 2048 (used)");
 }
 
+TEST(Resolve, AMeshOfAsManyRanksAsTheTracesSayIsBelievedFirst) {
+  Companions all;
+  all.world_size = 8;
+  all.card = with_mesh("card", 2, 2, 2);
+  all.toml = with_mesh("toml", 2, 4, 2);
+  Problems problems;
+  EXPECT_EQ(resolve_workload(all, problems).mesh.source, "card");
+  ASSERT_EQ(problems.rows().size(), 1U);
+  EXPECT_EQ(problems.rows()[0].detail,
+            "the card says pp 2, dp 1x2, cp 1, tp 2, ep 1 (used), the toml file pp 2, dp 1x2, cp 1, tp 4, ep 1");
+  all.world_size = 24;  // neither: the order decides
+  Problems neither;
+  EXPECT_EQ(resolve_workload(all, neither).mesh.source, "toml");
+  all.world_size = -1;
+  EXPECT_EQ(resolve_workload(all, neither).mesh.source, "toml");
+}
+
+TEST(Resolve, NumbersOfParametersThatContradictEachOtherAreNamed) {
+  const auto said = [](std::optional<double> all, std::optional<double> active, std::optional<double> embedding,
+                       std::optional<std::int64_t> experts = {}) {
+    Companions companions;
+    companions.card.emplace();
+    Workload& w = companions.card->workload;
+    set_value(w.parameters, all, "card");
+    set_value(w.parameters_active, active, "card");
+    set_value(w.parameters_embedding, embedding, "card");
+    set_value(w.experts, experts, "card");
+    Problems problems;
+    resolve_workload(companions, problems);
+    return problems.rows().empty() ? "" : problems.rows()[0].detail;
+  };
+  EXPECT_EQ(said(100, 100, 10), "");
+  EXPECT_EQ(said(100, 20, 10, 8), "");
+  EXPECT_EQ(said(100, {}, 101), "num_params_embedding 101 is more than num_params 100");
+  EXPECT_EQ(said(100, 20, 30, 8), "num_params_embedding 30 is more than num_params_active 20");
+  EXPECT_EQ(said(100, 101, {}, 8), "num_params_active 101 is more than num_params 100");
+  EXPECT_EQ(said(100, 20, {}), "num_params_active 20 is less than num_params 100, and it counts no experts");
+}
+
+TEST(Resolve, ABatchThatIsNoWholeNumberOfMicroBatchesIsNamed) {
+  const auto said = [](std::int64_t batch, std::int64_t size, std::int32_t dp) {
+    Companions all;
+    if (dp > 0) all.toml = with_mesh("toml", dp);
+    all.card.emplace();
+    all.card->batch = batch, all.card->batch_scope = "global";
+    all.card->workload.microbatch_size = {size, "card"};
+    Problems problems;
+    resolve_workload(all, problems);
+    return problems.rows().empty() ? "" : problems.rows()[0].detail;
+  };
+  EXPECT_EQ(said(8, 2, 4), "");
+  EXPECT_EQ(said(8, 2, 0), "");
+  EXPECT_EQ(said(7, 2, 0), "a global batch of 7 (card) is not divisible by a micro-batch size of 2 (card)");
+  EXPECT_EQ(said(8, 2, 8), "a global batch of 8 (card) is not divisible by a micro-batch size of 2 (card) x 8 data-parallel ranks");
+}
+
 TEST(Resolve, ABatchThatCardAndTomlTellDifferentlyIsNamedWithBoth) {
   const auto said = [](const std::string& scope, std::int64_t batch, const char* source = "toml") {
     Companions all;

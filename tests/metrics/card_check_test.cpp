@@ -86,6 +86,29 @@ TEST(CardCheck, RanksOfAHostAgainstGpusOfANode) {
   EXPECT_EQ(said(run), std::vector<std::string>{}) << "a part of one node";
 }
 
+TEST(CardCheck, SizesOfTheMeshAgainstGroupsThatSayWhatTheyAre) {
+  Workload workload;
+  workload.mesh.tp = 4, workload.mesh.pp = 2;
+  workload.mesh.source = "card";
+  SmallRun run = run_of(workload);
+  const auto add = [&](Dimension dimension, const char* description, std::int32_t size, const char* source = "description") {
+    Group group;
+    group.dimension = dimension;
+    group.description = description;
+    group.dimension_source = source;
+    group.size = size;
+    run.groups.groups.push_back(group);
+  };
+  add(Dimension::pp, "mesh_pp", 2);
+  add(Dimension::tp, "mesh_tp", 4);
+  add(Dimension::tp, "EXPERT_TENSOR_PARALLEL_GROUP", 2);
+  add(Dimension::tp, "", 2, "mesh");
+  add(Dimension::dp, "mesh_dp", 3);
+  EXPECT_TRUE(said(run).empty());
+  add(Dimension::tp, "mesh_tp", 2);
+  EXPECT_EQ(said(run), (std::vector<std::string>{"tp is 4, the traces have 'mesh_tp' of 2 ranks"}));
+}
+
 TEST(CardCheck, WithoutACardThereIsNothingToCompare) {
   Workload w;
   w.gpus_total = {2, "toml"};

@@ -61,6 +61,19 @@ TEST(Mfu, MissingModelSizeIsNamed) {
   EXPECT_NE(result.report.reason.find("number of layers"), std::string::npos) << result.report.reason;
 }
 
+TEST(Mfu, SizesThatContradictEachOtherGiveNoValue) {
+  SmallRun run = one_gpu();
+  run.workload.parameters_embedding = {10e6, "card"};
+  EXPECT_EQ(run.result("mfu").report.reason,
+            "the model size contradicts itself: num_params_embedding 10000000 is more than num_params 9000000");
+  run.workload.parameters_embedding = {};
+  run.workload.vocab_size = {1'000'000, "card"};
+  run.workload.hidden_size = {64, "card"};
+  EXPECT_EQ(run.result("mfu").report.reason,
+            "the model size contradicts itself: vocabulary x hidden size is more than the number of parameters");
+  EXPECT_EQ(run.result("mfu").report.status, Status::absent);
+}
+
 TEST(Mfu, Fp8RunsAreSaidToBePutAgainstTheBf16Peak) {
   SmallRun run = one_gpu("NVIDIA H100 80GB HBM3");
   run.workload.precision = {"fp8", "card"};
