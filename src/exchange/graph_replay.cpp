@@ -97,16 +97,6 @@ std::int64_t replayed_length_ns(const StepGraph& graph, const std::vector<std::i
   return run_through(graph, gap_ns, run_ns, end_ns, [](std::uint32_t, std::int64_t) {});
 }
 
-bool replay_gives_back(const StepGraph& graph) {
-  if (graph.length_ns() <= 0) return false;
-  // A gap is what passes from the last end that is waited for to the start that was measured, a transfer what passes from the
-  // last start of the members to the end that was measured: replayed, every operation starts and ends as it did.
-  std::int64_t last_end_ns = graph.start_ns;
-  for (const GraphOp& op : graph.ops) last_end_ns = std::max(last_end_ns, op.end_ns);
-  const std::int64_t off_ns = last_end_ns - graph.end_ns;
-  return 100 * (off_ns < 0 ? -off_ns : off_ns) <= graph.length_ns();
-}
-
 std::vector<std::int64_t> slack_ns(const StepGraph& graph, const GraphTimes& measured) {
   // By operation its latest end while others may still bring it forward, then its slack: one list instead of two.
   std::vector<std::int64_t> slack(graph.size(), graph.end_ns), &latest_end_ns = slack;

@@ -16,6 +16,8 @@ struct GraphTimes {
   std::vector<bool> starved;         // launched only once all that it waits for had ended, or the first of its device: the gap
                                      // is the CPU's
 };
+/// Replayed, they give every start and end back: a gap is what passes from the last end that is waited for to the start that was
+/// measured, a transfer what passes from the last start of the members to the end that was.
 GraphTimes measured_times(const StepGraph& graph);
 
 /// times, but those of changed for the operations for which run(i) or gap(i) holds.
@@ -36,10 +38,6 @@ Replay replay(const StepGraph& graph, const GraphTimes& times);
 /// The length alone, of other gaps and durations.
 std::int64_t replayed_length_ns(const StepGraph& graph, const std::vector<std::int64_t>& gap_ns,
                                 const std::vector<std::int64_t>& run_ns);
-
-/// Whether the step's measured times, replayed, give its measured length within 1 %. They give back every start and end, so
-/// nothing is replayed for it: it is asked whether the operations reach the end of R.
-bool replay_gives_back(const StepGraph& graph);
 
 /// By how much each operation could start later without making the step longer, by the measured times. >= 0 but for
 /// errors of the clocks, which are cut off at 0.

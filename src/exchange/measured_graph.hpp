@@ -16,12 +16,10 @@ struct MeasuredGraph : StepGraph {
       : StepGraph(std::move(graph)),
         lent(processors),
         measured(measured_times(*this)),
-        unseen(*this, measured),
-        replays(replay_gives_back(*this)) {}
+        unseen(*this, measured) {}
   std::span<const Processors> lent;
   GraphTimes measured;
   UnseenTransfers unseen;
-  bool replays;  // the measured times give the measured length back
 };
 
 }  // namespace ccl

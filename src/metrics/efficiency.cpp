@@ -170,7 +170,7 @@ struct Efficiency {
   static void graph(const MeasuredGraph& step, const ClosingContext& context, Tables& out) {
     if (is_alone(context)) return;
     Network row{step.step, step.replica, step.length_ns(), 0};
-    if (tells_transfers(step) && step.replays) {
+    if (tells_transfers(step) && step.length_ns() > 0) {
       std::vector<std::int64_t> run_ns = step.measured.run_ns;
       for (std::size_t i = 0; i < step.size(); ++i)
         if (is_with_others(step, i)) run_ns[i] = step.unseen.of(i) < 0 ? 0 : run_ns[i] - step.unseen.of(i);
@@ -300,8 +300,9 @@ struct Efficiency {
   static Interval run_window(const std::vector<Row>& rows, const RankEntry& own, std::int64_t number,
                              const ClosingContext& context) {
     // The rank before had the same steps: one look through all ranks per step, not one per rank and step.
+    // graph()'s rows are no such: their window lacks ranks that take no part.
     const auto known = std::find_if(rows.rbegin(), rows.rend(), [&](const Row& row) {
-      return row.step == StepId{own.iteration, number} && row.replica == own.replica;
+      return row.sums.gpus_count > 0 && row.step == StepId{own.iteration, number} && row.replica == own.replica;
     });
     if (known != rows.rend()) return {known->start_ns, known->start_ns + known->length_ns};
     Interval run{INT64_MAX, INT64_MIN};

@@ -2,7 +2,7 @@
 // Definition (ByteDance's what-if study of stragglers): the step's dependency graph is replayed
 // with ideal durations: compute the median over peers (--what-if-ideal mean: the published form), communication the
 // median transfer of its kind, launches as far apart on the CPU as the median over peers. S = replayed / ideal, both
-// from the replay; absent where the replay of the measured times is more than 1 % off the step. Merge: keys are
+// from the replay; absent for a step of one rank. Merge: keys are
 // disjoint, a step has one owner.
 #include <algorithm>
 #include <cstdlib>
@@ -68,7 +68,7 @@ struct WhatIf {
     std::int64_t ranks_count = 0, measured_ns = 0, replayed_ns = -1, ideal_ns = -1;
     std::int64_t communication_ns = 0, unmatched_ns = 0, one_group_ns = 0;  // summed over ranks
     std::int64_t compute_ns = 0, one_rank_ns = 0;
-    bool ok = false;  // the replay gives the measured step back
+    bool ok = false;  // of several ranks: there are peers
     auto key() const { return std::tuple(step, replica); }
     static TableInfo table() { return {"rows", "measured, replayed and ideal length of each step"}; }
     static std::vector<ColumnSpec<Row>> columns(const Resolver&) {
@@ -135,7 +135,7 @@ struct WhatIf {
       row.communication_ns += step.ops[i].length_ns();
       if (step.unseen.of(i) == 0) row.unmatched_ns += step.ops[i].length_ns();
     }
-    row.ok = row.ranks_count > 1 && step.replays;
+    row.ok = row.ranks_count > 1 && step.length_ns() > 0;
     if (row.ok) ask(step, context, row, out);
     out.of<Row>().push_back(row);
   }
@@ -167,10 +167,10 @@ struct WhatIf {
     }
     if (alone_count == rows.size()) return out.not_applicable("one rank has no peers");
     if (tells_clock_error(context, "what if", out)) return;
-    if (ok_count == 0) return out.absent("the replay of the measured times does not give the measured steps back");
+    if (ok_count == 0) return out.absent("no step of several ranks lasts any time");
     if (ok_count < rows.size()) {
       out.status = Status::partial;
-      out.reason = counted(rows.size() - ok_count, "step") + " could not be replayed";
+      out.reason = counted(rows.size() - ok_count, "step") + " of one rank only";
     }
     const double slowdown = ratio(replayed_ns, ideal_ns);
     if (slowdown < 1 - longer_most) {

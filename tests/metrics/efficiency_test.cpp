@@ -88,6 +88,21 @@ TEST(Efficiency, ARankAloneTellsNoTransfersUnlessItHasNone) {
   EXPECT_DOUBLE_EQ(headline(some, "communication_efficiency_ratio"), 0.8);
 }
 
+// The graph of a step has a window without it: that is not the window of those that are looked at.
+TEST(Efficiency, OfARankThatTakesNoPartItDoesNotMatterWhoHasIt) {
+  for (const std::size_t workers : {1U, 2U, 3U})
+    for (const unsigned seed : {1U, 2U, 3U, 4U}) {
+      SmallRun run = two_ranks();
+      run.add(TraceBuilder().rank(2).step(3, 0, 1900).kernel("a", 0, 1900).build(), "a");
+      run.ranks.entries[2].takes_part = false;
+      const MetricResult result = run.result("efficiency", workers, seed);
+      ASSERT_EQ(table(result, "rows").rows_count, 1);
+      EXPECT_EQ(integer_at(result, "rows", 0, "length_ns"), 1900) << workers << " " << seed;
+      EXPECT_EQ(integer_at(result, "rows", 0, "gpus_count"), 3) << workers << " " << seed;
+      EXPECT_EQ(integer_at(result, "rows", 0, "useful_sum_ns"), 3100) << workers << " " << seed;
+    }
+}
+
 TEST(Efficiency, UncorrectedClocksAreSaid) {
   SmallRun run = two_ranks();
   run.clock.hosts[1].corrected = false;

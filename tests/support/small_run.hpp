@@ -94,13 +94,15 @@ class SmallRun {
     std::vector<std::unique_ptr<Metric>> metrics;
     for (std::size_t worker = 0; worker < workers; ++worker) {
       metrics.push_back(std::move(start_metrics({name}).front()));
-      work(*metrics.back(), worker, owner, shares[worker], all, strings);
+      read(*metrics.back(), worker, owner, strings);
     }
+    for (const MemorySnapshot& snapshot : snapshots_)
+      metrics[deal()]->snapshot(snapshot, {config, workload, classifier_, strings});
+    // In the order of run.cpp.
     if (metrics.front()->info().needs_chains)
       for (const MeasuredGraph& graph : graphs(all, strings))
         metrics[deal()]->graph(graph, {config, workload, ranks, groups, clock, strings});
-    for (const MemorySnapshot& snapshot : snapshots_)
-      metrics[deal()]->snapshot(snapshot, {config, workload, classifier_, strings});
+    for (std::size_t worker = 0; worker < workers; ++worker) close(*metrics[worker], worker, owner, shares[worker], all, strings);
     // As in the merge tree: neighbours first, then the results of neighbours.
     for (std::size_t distance = 1; distance < workers; distance *= 2)
       for (std::size_t to = 0; to + distance < workers; to += 2 * distance) {
@@ -177,8 +179,7 @@ class SmallRun {
     return id;
   }
 
-  void work(Metric& metric, std::size_t worker, const std::vector<std::size_t>& owner, const MatchedCollectives& share,
-            const MatchedCollectives& all, StringTable& strings) {
+  void read(Metric& metric, std::size_t worker, const std::vector<std::size_t>& owner, StringTable& strings) {
     std::vector<Metric::BatchKey> keys;
     for (std::size_t i = 0; i < traces_.size(); ++i) {
       if (owner[i] != worker) continue;
@@ -188,6 +189,10 @@ class SmallRun {
       keys.push_back({entry.iteration, entry.rank, true, entry.replica, entry.step_shift});
     }
     metric.settle(keys);
+  }
+
+  void close(Metric& metric, std::size_t worker, const std::vector<std::size_t>& owner, const MatchedCollectives& share,
+             const MatchedCollectives& all, const StringTable& strings) {
     const ClosingContext context{config, workload, ranks, groups, clock, strings};
     metric.matched(share, context);
     for (std::size_t i = 0; i < traces_.size(); ++i) {
@@ -209,8 +214,8 @@ class SmallRun {
     for (std::size_t i = 0; i < traces_.size(); ++i) {
       first_record.push_back(own.size());
       RankChain chain{static_cast<std::int32_t>(i), Chain(traces_[i], strings), {}, own.size()};
-      for (const Step& step : traces_[i].steps) chain.step_numbers.push_back(step.number);
-      chains.push_back(std::move(chain));
+      for (const Step& step : traces_[i].steps) chain.step_numbers.push_back(step.number + ranks.entries[i].step_shift);
+      if (ranks.entries[i].takes_part) chains.push_back(std::move(chain));
       for (const CollectiveRecord& record : records(i)) own.push_back(record);
     }
     for (MatchedMember& member : matched.mine.members)
