@@ -90,9 +90,9 @@ void read_header_value(std::string_view raw_key, const JsonValue& value, TraceHe
     if (value.type == JsonType::array) read_devices(value.text, header);
   } else if (raw_key == "baseTimeNanoseconds") {
     const Decimal base = parse_decimal(value.text, 0);
-    const bool fits = is_possible_time(base.value);
-    header.base_out_of_range = base.status == DecimalStatus::out_of_range || !fits;
-    header.base_ns = base.status == DecimalStatus::ok && fits ? base.value : 0;
+    const bool usable = base.status == DecimalStatus::ok && base.value >= 0 && is_possible_time(base.value);
+    header.base_out_of_range = !usable;
+    header.base_ns = usable ? base.value : 0;
   } else if (raw_key.find("host") != std::string_view::npos || raw_key == "HOSTNAME") {
     header.host = text_of(value);
   } else {

@@ -100,10 +100,14 @@ constexpr std::string_view copy_name(std::int64_t kind) {
   }
 }
 
+/// There is something, but no number.
+bool is_no_number(const TableRow& r, std::size_t column) { return !r.integer(column) && !r.text(column).empty(); }
+
 /// The first six columns are alike in all tables of GPU work.
 bool place(const TableRow& r, NsysGpuRow& row) {
   const auto start = r.integer(0), end = r.integer(1);
   if (!start || !end || !in_range(*start) || !in_range(*end)) return false;
+  if (r.integer(2).value_or(0) < 0 || is_no_number(r, 2) || is_no_number(r, 3)) return false;
   row.start_ns = *start;
   row.end_ns = *end;
   row.device = small(r.integer(2));

@@ -179,6 +179,11 @@ std::optional<std::int64_t> SqliteRows::integer(std::size_t column) const {
 
 std::string_view SqliteRows::text(std::size_t column) const {
   sqlite3_value* const cell = value(column);
+  return cell == nullptr || sqlite3_value_type(cell) == SQLITE_BLOB ? std::string_view() : bytes(column);
+}
+
+std::string_view SqliteRows::bytes(std::size_t column) const {
+  sqlite3_value* const cell = value(column);
   if (cell == nullptr || sqlite3_value_type(cell) == SQLITE_NULL) return {};
   const void* bytes = sqlite3_value_blob(cell);
   const auto size = static_cast<std::size_t>(sqlite3_value_bytes(cell));
@@ -186,8 +191,8 @@ std::string_view SqliteRows::text(std::size_t column) const {
 }
 
 std::span<const std::byte> SqliteRows::blob(std::size_t column) const {
-  const std::string_view bytes = text(column);
-  return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
+  const std::string_view all = bytes(column);
+  return {reinterpret_cast<const std::byte*>(all.data()), all.size()};
 }
 
 }  // namespace ccl

@@ -64,10 +64,11 @@ class SqliteRows final : public TableRow {
   bool has_column(std::size_t column) const { return positions_[column] >= 0; }
 
   std::optional<std::int64_t> integer(std::size_t column) const override;
-  std::string_view text(std::size_t column) const override;
+  std::string_view text(std::size_t column) const override;  // empty for a blob, too
   std::span<const std::byte> blob(std::size_t column) const override;
 
  private:
+  std::string_view bytes(std::size_t column) const;
   sqlite3_value* value(std::size_t column) const;  // null if the table lacks the column
   bool names_other() const;                        // as a text, a process that the filter leaves out
   sqlite3* database_ = nullptr;
