@@ -106,7 +106,7 @@ struct CollCallNum {
     const RankEntry& entry = rank.entry;
     std::map<std::int64_t, std::int64_t> calls_of_step;
     for (const Step& step : entry.facts.steps)
-      if (!step.lost_events) calls_of_step[step.number + entry.step_shift] = 0;
+      if (step.has_gpu_events()) calls_of_step[step.number + entry.step_shift] = 0;
     Whole whole{.iteration = entry.iteration, .rank = entry.rank, .replica = entry.replica};
     std::map<std::tuple<GroupId, CollectiveOp, std::int64_t>, std::int64_t> parts;  // by group, operation and step
     RecentlyFound step_calls(calls_of_step);

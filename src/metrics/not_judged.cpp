@@ -24,7 +24,10 @@ std::string where(const RankEntry& entry, const StepNumbers& lacking, bool all_o
 std::string why(const RankEntry& entry, const StepNumbers& lacking) {
   if (entry.facts.damaged()) return " (lost with the damage of the file)";
   if (!entry.takes_part) return " (its steps fit no other rank's)";
-  return " (no GPU events of " + std::string(lacking.size() == 1 ? "it" : "them") + " in the file)";
+  const std::string them = lacking.size() == 1 ? "it" : "them";
+  const std::int64_t outside = entry.facts.outside_events_count;
+  if (outside > 0) return " (no GPU events known to be of " + them + "; " + std::to_string(outside) + " are in no step)";
+  return " (no GPU events of " + them + " in the file)";
 }
 
 /// " (no trace)"; where files gave none, the ranks may be theirs.

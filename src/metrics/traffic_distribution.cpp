@@ -65,7 +65,7 @@ struct TrafficDistribution {
     const RankEntry& entry = rank.entry;
     std::map<std::int64_t, Volume> steps;
     for (const Step& step : entry.facts.steps)
-      if (!step.lost_events) steps[step.number + entry.step_shift] = {};
+      if (step.has_gpu_events()) steps[step.number + entry.step_shift] = {};
     std::map<decltype(ByGroup().key()), ByGroup> sums;
     std::map<std::tuple<GroupId, CollectiveOp, Dtype>, Alike> all_alike;
     for (const CollectiveRecord& record : rank.records) {
