@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "core/shares.hpp"
 #include "parse/event_order.hpp"
 #include "parse/far_events.hpp"
 #include "parse/lost_steps.hpp"
 #include "parse/step_finder.hpp"
+#include "parse/step_markers.hpp"
 
 namespace ccl {
 namespace {
@@ -28,23 +30,6 @@ void sort_lanes(RankTrace& trace) {
   }
   trace.lanes = std::move(lanes);
   for (std::uint16_t& lane : trace.events.lane) lane = renumbered[lane];
-}
-
-// A number that occurs twice keeps its first window, widened while the others overlap it (one marker per thread).
-void sort_steps(std::vector<Step>& steps) {
-  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
-    return std::tie(a.number, a.start_ns, a.end_ns) < std::tie(b.number, b.start_ns, b.end_ns);
-  });
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (kept > 0 && steps[kept - 1].number == steps[i].number) {
-      Step& first = steps[kept - 1];
-      if (steps[i].start_ns < first.end_ns) first.end_ns = std::max(first.end_ns, steps[i].end_ns);
-    } else {
-      std::swap(steps[kept++], steps[i]);
-    }
-  }
-  steps.resize(kept);
 }
 
 struct StepCounts {
@@ -149,6 +134,35 @@ std::int64_t count_overlaps(const RankTrace& trace) {
   return overlaps;
 }
 
+struct Unlaunched {
+  std::size_t all = 0, nameless = 0;  // events without a launch in the file; of them those that name none
+};
+
+Unlaunched count_unlaunched(const EventTable& events) {
+  Unlaunched found;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const bool unlaunched = events.launch_ns[i] == absent_ns;
+    found.all += unlaunched ? 1 : 0;
+    found.nameless += unlaunched && events.correlation[i] == 0 ? 1 : 0;
+  }
+  return found;
+}
+
+/// Launches of which none fits an event, or that many events do not name, tell no steps: as if there were none.
+std::int64_t forget_useless_launches(const Unlaunched& found, RankTrace& trace) {
+  constexpr std::size_t many = 100;  // one in so many: that is no damage here and there
+  const std::size_t count = trace.events.size();
+  const bool useless = count > 0 && !trace.steps.empty() && (found.all == count || many * found.nameless > count);
+  return useless ? std::exchange(trace.launches_count, 0) : 0;
+}
+
+/// Behind damage a step is asked for those of its events that are missing; an event of no known launch is one of them.
+std::int64_t lose_what_names_no_launch(const Unlaunched& found, RankTrace& trace) {
+  if (!trace.has_launches() || trace.steps.empty() || found.nameless == 0) return 0;
+  if (trace.loss == FileLoss::nothing) trace.loss = FileLoss::pieces;
+  return static_cast<std::int64_t>(found.nameless);
+}
+
 std::int64_t count_empty_steps(const std::vector<Step>& steps) {
   return std::count_if(steps.begin(), steps.end(), [](const Step& step) { return !step.has_gpu_events(); });
 }
@@ -193,6 +207,10 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   sort_events(trace, lent);
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);
+  const Unlaunched unlaunched = count_unlaunched(trace.events);
+  const std::int64_t useless_launches_count = forget_useless_launches(unlaunched, trace);
+  warn(Code::event_damaged, lose_what_names_no_launch(unlaunched, trace),
+       "GPU events without a correlation: what launched them is not known");
   const StepCounts counts = assign_steps(trace, lent);
   trace.outside_events_count = counts.outside;
   const std::string lost = leave_out_lost_steps(trace);
@@ -208,7 +226,8 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   if (trace.events.start_ns.empty()) return;
   warn(Code::overlap_on_stream, overlaps_count);
   warn(Code::no_step_markers, markers ? 0 : 1);
-  warn(Code::no_launch_records, trace.has_launches() ? 0 : 1);
+  warn(Code::no_launch_records, trace.has_launches() ? 0 : 1,
+       useless_launches_count == 0 ? "" : std::to_string(useless_launches_count) + " launches, which GPU events do not name");
   const std::int64_t empty_count = count_empty_steps(trace.steps);
   warn(Code::steps_without_gpu_events, empty_count, "of " + std::to_string(trace.steps.size()) + " steps" + (lost.empty() ? "" : "; " + lost));
   warn(Code::one_event_dominates, dominating.empty() ? 0 : 1, dominating);

@@ -6,6 +6,7 @@
 #include "parse/decimal.hpp"
 #include "parse/event_limits.hpp"
 #include "parse/lost_steps.hpp"
+#include "parse/step_markers.hpp"
 
 namespace ccl {
 namespace {
@@ -91,7 +92,7 @@ bool KinetoBuilder::add_usual_call(const char* name, const char* end) {
   any_event_ = true;
   ++trace_.events_count;
   if (!call.launches) return true;
-  ++trace_.launches_count;
+  count_launch(call);
   launches_.add_launch(event.correlation, event.start_ns, event.number, call.graph);
   marks_.launch(event.start_ns, trace_.events_count);
   return true;
@@ -149,7 +150,7 @@ void KinetoBuilder::add_complete(const EventText& event, std::int64_t start_ns, 
     dur_ns = 0;
   }
   if (!is_possible_time(start_ns, dur_ns)) {
-    ++counts_.out_of_range;
+    if (!event.name.starts_with(recording)) ++counts_.out_of_range;
     return;
   }
   switch (event.category) {
@@ -220,7 +221,7 @@ void KinetoBuilder::add_runtime(const EventText& event, std::int64_t start_ns, s
     const LaunchArguments arguments = read_launch_arguments(event.arguments);
     const std::int64_t key = join_key(arguments.correlation, arguments.external_id);
     if (key != 0) {
-      ++trace_.launches_count;
+      count_launch(call);
       const std::uint32_t on_thread = thread(event);
       usual_calls_.learn(event.arguments.data(), on_thread);
       launches_.add_launch(key, start_ns, on_thread, call.graph);
@@ -250,6 +251,8 @@ void KinetoBuilder::add_cpu(const EventText& event, std::int64_t start_ns, std::
       add_repeated(event, start_ns, dur_ns);  // or it came for what it carries
     if (name.starts_with(engine)) add_node(thread(event), start_ns, start_ns + dur_ns, name.substr(engine.size()));
   }
+  if (event.category == Category::other && name.starts_with(recording))
+    recorded_ = hull(recorded_, {start_ns, start_ns + dur_ns});
   if (event.category == Category::python_function) add_slice(SliceKind::python_function, event, start_ns, dur_ns);
 }
 
@@ -322,11 +325,15 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
                           std::span<const Processors> lent) {
   launches_.finish(trace_.events);
   const std::int64_t left_out_count = counts_.out_of_range + counts_.no_time + counts_.no_duration + header.swallowed_count;
-  if (trace_.loss == FileLoss::nothing && left_out_count > 0) trace_.loss = FileLoss::pieces;
+  const KernelCounts kernels = kernel_counts();
+  if (trace_.loss == FileLoss::nothing && (left_out_count > 0 || kernels.too_few())) trace_.loss = FileLoss::pieces;
   if (trace_.loss != FileLoss::nothing) launches_.tell_left_over(trace_);
   if (trace_.launches_until_ns != absent_ns) trace_.lost_between = marks_.between_launches();
   communication_.finish(trace_, lent);
   complete_groups(trace_, header.pg_config);
+  const std::int64_t unrecorded_count = leave_out_unrecorded();
+  sort_steps(trace_.steps);
+  const InvalidMarkers markers = settle_markers(trace_.steps, MarkerOrder::one_after_the_other, recorded_);
   shift_times(header.base_ns, lent);
   trace_.rank = header.rank;
   trace_.world_size = header.world_size;
@@ -351,6 +358,9 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   report(Code::time_out_of_range, counts_.out_of_range, "");
   report(Code::time_out_of_range, counts_.no_time, "GPU events whose time is no number");
   report(Code::time_out_of_range, header.base_out_of_range ? 1 : 0, "baseTimeNanoseconds is ignored");
+  report(Code::time_out_of_range, unrecorded_count, "GPU events outside the time that the profiler recorded");
+  report(Code::event_damaged, kernels.too_few() ? kernels.missing() : 0, kernels.text());
+  report(Code::time_out_of_range, markers.count, markers.first);
   report(Code::size_limit, counts_.open_dropped, "begin events still open exceed 64 MB together");
   report(Code::no_gpu_events, trace_.events.start_ns.empty() ? 1 : 0,
          trace_.loss == FileLoss::nothing ? "" : "in what is left of the damaged file");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/intervals.hpp"
 #include "core/problems.hpp"
 #include "core/tables.hpp"
 #include "parse/kineto_communication.hpp"
@@ -17,6 +18,7 @@
 #include "parse/kineto_usual.hpp"
 #include "parse/launch_join.hpp"
 #include "parse/loss_marks.hpp"
+#include "parse/missing_kernels.hpp"
 #include "parse/name_cache.hpp"
 #include "parse/trace_reader.hpp"
 
@@ -96,6 +98,14 @@ class KinetoBuilder {
 
   std::uint16_t lane(std::int32_t device, std::int64_t stream);
   std::uint32_t thread(const EventText& event);
+  void count_launch(const KnownName& call) {
+    ++trace_.launches_count;
+    counts_.kernel_launches += call.kernel_launch ? 1 : 0;
+    counts_.graph_launches += call.graph ? 1 : 0;
+  }
+  KernelCounts kernel_counts() const;
+  /// Leaves out what is told to have been on a GPU outside the recording; how many that are.
+  std::int64_t leave_out_unrecorded();
   void shift_times(std::int64_t base_ns, std::span<const Processors> lent);
 
   Wants wants_;
@@ -135,12 +145,14 @@ class KinetoBuilder {
   Column<Operator> operators_;
   StringTable raw_names_;
 
+  Interval recorded_;  // as the profiler tells it; empty: it does not
   bool any_event_ = false;
   bool paired_ = false;  // there are events of a begin and an end
   /// Of all parts together; what is added here is handed on.
   struct Counts {
     std::int64_t negative = 0, out_of_range = 0, open_dropped = 0;
     std::int64_t no_time = 0, no_duration = 0;  // of events on a GPU
+    std::int64_t kernel_launches = 0, graph_launches = 0;
   } counts_;
 };
 

@@ -137,7 +137,7 @@ bool EventFilter::wants_name(Category category, std::string_view raw_name) const
       const KnownName& call = names_.call(names_.find(raw_name));
       return call.launches || (wants_.runtime_calls && call.synchronises);
     }
-    case Category::other: return raw_name.starts_with("nccl:");
+    case Category::other: return raw_name.starts_with("nccl:") || raw_name.starts_with(recording);
     default: return true;
   }
 }

@@ -22,6 +22,9 @@ inline bool is_on_gpu(Category category) {
   return category == Category::kernel || category == Category::memory_copy || category == Category::memory_set;
 }
 
+/// The event that tells how long the profiler recorded: "PyTorch Profiler (0)", of category "Trace".
+inline constexpr std::string_view recording = "PyTorch Profiler";
+
 enum class EventFate : std::uint8_t {
   wanted,     // all fields are read
   counted,    // a complete event that nobody wants
@@ -49,7 +52,7 @@ struct EventText {
   std::string_view arguments;  // the object's text; empty if there is none
 };
 
-/// Which events are wanted. GPU events, launches, record_param_comms, steps and nccl: annotations always are.
+/// Which events are wanted. GPU events, launches, record_param_comms, steps, nccl: annotations and the recording always are.
 class EventFilter {
  public:
   EventFilter(const Wants& wants, NameCache& names) : wants_(wants), names_(names) {}

@@ -96,6 +96,7 @@ Bytes KinetoBuilder::pack_tables() const {
   out.value(trace_.lost_events_count);
   out.value(trace_.launches_count);
   out.value(counts_);
+  out.value(recorded_);
   out.value(any_event_);
   marks_.pack(out);
   return out.take();
@@ -124,6 +125,7 @@ void KinetoBuilder::unpack_tables(ByteReader& in) {
   trace_.lost_events_count = in.value<std::int64_t>();
   trace_.launches_count = in.value<std::int64_t>();
   counts_ = in.value<Counts>();
+  recorded_ = in.value<Interval>();
   any_event_ = in.value<bool>();
   marks_.unpack(in);
 }

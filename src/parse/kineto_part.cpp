@@ -2,6 +2,7 @@
 // read the whole file, and launches are joined in its order.
 #include <algorithm>
 
+#include "parse/event_limits.hpp"
 #include "parse/kineto_build.hpp"
 
 namespace ccl {
@@ -83,6 +84,7 @@ bool KinetoBuilder::start_next_part() {
   operators_.clear();
   raw_names_.clear();
   counts_ = {};
+  recorded_ = {};
   marks_ = {};
   any_event_ = false;
   return true;
@@ -120,8 +122,9 @@ void KinetoBuilder::absorb(const KinetoBuilder& part) {
   trace_.lost_events_count += from.lost_events_count;
   trace_.launches_count += from.launches_count;
   for (std::int64_t Counts::*one : {&Counts::negative, &Counts::out_of_range, &Counts::open_dropped, &Counts::no_time,
-                                    &Counts::no_duration})
+                                    &Counts::no_duration, &Counts::kernel_launches, &Counts::graph_launches})
     counts_.*one += part.counts_.*one;
+  recorded_ = hull(recorded_, part.recorded_);
   any_event_ = part.any_event_ || any_event_;
 }
 

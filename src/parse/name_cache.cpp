@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "parse/json_text.hpp"
+#include "parse/missing_kernels.hpp"
 
 namespace ccl {
 namespace {
@@ -131,6 +132,7 @@ const KnownName& NameCache::call(KnownName& name) {
   if (!name.asked_call) {
     name.launches = !never_launches(name.raw);
     name.graph = contains(name.raw, "Graph");
+    name.kernel_launch = launches_a_kernel(name.raw);
     name.synchronises = contains(name.raw, "Synchronize");
     name.asked_call = true;
   }

@@ -19,7 +19,7 @@ struct KnownName {
   std::string raw;
   std::uint32_t index = no_index;  // in the trace's strings, once it was needed
   bool classified = false, asked_slice = false, asked_call = false;
-  bool keeps_slice = false, launches = false, graph = false, synchronises = false;
+  bool keeps_slice = false, launches = false, graph = false, kernel_launch = false, synchronises = false;
   KernelClass kernel;
   KnownName* next = nullptr;  // what followed it last time
 };
@@ -40,7 +40,7 @@ class NameCache {
   std::uint32_t index(KnownName& name);
   const KernelClass& kernel(KnownName& name);
   bool keeps_slice(KnownName& name);
-  /// Fills launches, graph and synchronises of a runtime or driver call.
+  /// Fills launches, graph, kernel_launch and synchronises of a runtime or driver call.
   const KnownName& call(KnownName& name);
 
  private:

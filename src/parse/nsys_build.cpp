@@ -36,6 +36,8 @@ NsysBuild::NsysBuild(const TraceFile& file, const ReadOptions& options, Problems
 void NsysBuild::string(std::int64_t id, std::string_view text) {
   strings_.emplace(id, cleaned(text));
   if (text.find("Synchronize") != std::string_view::npos) synchronising_.insert(id);
+  if (launches_a_kernel(text)) kernel_calls_.insert(static_cast<std::uint32_t>(id));
+  if (text.find("GraphLaunch") != std::string_view::npos) graph_calls_.insert(static_cast<std::uint32_t>(id));
 }
 void NsysBuild::session(std::int64_t utc_epoch_ns, std::int64_t system_clock_ns) {
   epoch_ns_ = utc_epoch_ns;
@@ -137,12 +139,13 @@ void NsysBuild::call(const NsysCallRow& row) {
   const std::uint64_t key = processless_ ? 0 : process_of(row.thread);
   Process& owner = process(key);
   ++owner.trace.events_count;
+  if (is_possible_time(row.end_ns)) owner.recorded = hull(owner.recorded, {row.start_ns, row.end_ns});
   if (options_.wants.runtime_calls) {
     if (late_strings_) owner.calls.push_back(row);
     if (!late_strings_ && synchronising_.contains(row.name)) add_synchronising(owner, row);
   }
   if (row.correlation == 0) return;
-  owner.launches.push_back({row.correlation, row.start_ns, thread(owner, row.thread)});
+  owner.launches.push_back({row.correlation, row.start_ns, thread(owner, row.thread), static_cast<std::uint32_t>(row.name)});
 }
 
 void NsysBuild::range(const NsysRangeRow& row) {
@@ -161,6 +164,7 @@ void NsysBuild::range(const NsysRangeRow& row) {
   // A file may hold negative ids, which mean nothing.
   if (!row.text.empty() || row.text_id < 0) set_text(range, row.text);
   decode_payload(row, range);
+  if (row.end_ns != absent_ns) owner.recorded = hull(owner.recorded, {row.start_ns, row.end_ns});
   owner.ranges.push_back(range);
 }
 
@@ -171,26 +175,6 @@ void NsysBuild::add_synchronising(Process& process, const NsysCallRow& call) {
   RankTrace& trace = process.trace;
   trace.slices.push_back({call.start_ns, call.end_ns, trace.strings.index(name), thread(process, call.thread),
                           SliceKind::runtime});
-}
-
-void NsysBuild::resolve_names(Process& process) {
-  RankTrace& trace = process.trace;
-  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, KernelClass>> known;
-  for (std::size_t i = 0; i < trace.events.size(); ++i) {
-    std::uint32_t& name = trace.events.name[i];
-    if (trace.events.kind[i] != EventKind::compute) {
-      name = trace.strings.index(texts_.text(name));
-      continue;
-    }
-    auto found = known.find(name);
-    if (found == known.end()) {
-      const auto text = strings_.find(name);
-      const std::string& shown = text == strings_.end() ? "kernel" : text->second;
-      found = known.emplace(name, std::pair(trace.strings.index(shown), options_.classifier->kernel(shown))).first;
-    }
-    name = found->second.first;
-    trace.events.kind[i] = found->second.second.kind;
-  }
 }
 
 void NsysBuild::join_launches(Process& process) {
@@ -226,6 +210,7 @@ void NsysBuild::read_identity(Process& process) {
     std::stable_sort(process.ranges.begin(), process.ranges.end(), earlier);
   for (const Range& range : process.ranges) {
     const TextFacts& facts = facts_of(range);
+    process.nameless_ranges += facts.unknown ? 1 : 0;
     if (facts.rank >= 0 && process.labelled_rank < 0) {
       process.labelled_rank = facts.rank;
       if (facts.world > 0) process.labelled_world = facts.world;
@@ -238,20 +223,26 @@ void NsysBuild::read_ranges(Process& process) {
   RankTrace& trace = process.trace;
   for (const NsysCallRow& call : process.calls)
     if (synchronising_.contains(call.name)) add_synchronising(process, call);
-  std::map<std::int64_t, Step> steps;
+  std::set<std::int64_t> numbers;  // of markers
+  std::map<std::int32_t, std::vector<Step>> steps;  // by kind
   std::unordered_map<std::int64_t, std::uint32_t> names;  // of slices in the strings of the trace, by text
   for (const Range& range : process.ranges) {
     if (range.end_ns == absent_ns) continue;
     const TextFacts& facts = facts_of(range);
-    if (facts.step >= 0)
-      steps.emplace(facts.step, Step{.number = facts.step, .start_ns = range.start_ns, .end_ns = range.end_ns, .devices = {}});
+    if (facts.step >= 0 && numbers.insert(facts.step).second)
+      steps[facts.step_kind].push_back({.number = facts.step, .start_ns = range.start_ns, .end_ns = range.end_ns, .devices = {}});
     if (facts.own_of_nccl || !facts.wanted) continue;
     const auto [name, added] = names.try_emplace(range.text_id);
     if (added) name->second = trace.strings.index(slice_name(text_of(range)));
     trace.slices.push_back({range.start_ns, range.end_ns, name->second, range.thread, SliceKind::user_annotation,
                             facts.sequence >= 0});
   }
-  for (const auto& [number, step] : steps) trace.steps.push_back(step);
+  for (auto& [kind, of_kind] : steps) {
+    const InvalidMarkers invalid = settle_markers(of_kind, MarkerOrder::any);
+    if (process.invalid_markers.count == 0) process.invalid_markers.first = invalid.first;
+    process.invalid_markers.count += invalid.count;
+    trace.steps.insert(trace.steps.end(), of_kind.begin(), of_kind.end());
+  }
   mark_autograd_threads(process);
   repeat_backward(process);
   trace.slices.sort();
@@ -328,14 +319,16 @@ void NsysBuild::build(const TraceSink& sink) {
     read_identity(owner);
     ordered.push_back(&owner);
     if (elsewhere) continue;
-    resolve_names(owner);
+    const auto lower = [](const Lane& a, const Lane& b) { return a.device < b.device; };
+    owner.lowest_device = std::min_element(owner.trace.lanes.begin(), owner.trace.lanes.end(), lower)->device;
+    std::vector<bool> nameless = resolve_names(owner);
     join_launches(owner);
+    count_kernels(owner);
     settle_losses(owner);
+    leave_out_unusable(owner, std::move(nameless));
     read_ranges(owner);
     add_collectives(owner);
     own.push_back(&owner);
-    const auto lower = [](const Lane& a, const Lane& b) { return a.device < b.device; };
-    owner.lowest_device = std::min_element(owner.trace.lanes.begin(), owner.trace.lanes.end(), lower)->device;
   }
   const auto by_device = [](const Process* a, const Process* b) { return a->lowest_device < b->lowest_device; };
   std::stable_sort(ordered.begin(), ordered.end(), by_device);
@@ -378,6 +371,7 @@ void NsysBuild::hand_over(Process& process, const TraceSink& sink) {
     for (const std::int64_t launch_ns : trace.events.launch_ns)
       trace.launches_until_ns = std::max(trace.launches_until_ns, launch_ns);
   }
+  report_losses(process);
   finish(trace, file_, problems_);
   sink(trace);
 }

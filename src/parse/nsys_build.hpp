@@ -14,7 +14,9 @@
 #include "core/problems.hpp"
 #include "core/tables.hpp"
 #include "discover/discover.hpp"
+#include "parse/missing_kernels.hpp"
 #include "parse/nsys_survey.hpp"
+#include "parse/step_markers.hpp"
 #include "parse/trace_reader.hpp"
 
 namespace ccl {
@@ -123,6 +125,7 @@ class NsysBuild {
   struct Launch {
     std::int64_t correlation, start_ns;
     std::uint32_t thread;
+    std::uint32_t name;            // the low half of a string id, as that of a kernel
   };
   struct Range {
     std::int64_t start_ns, end_ns;
@@ -146,10 +149,12 @@ class NsysBuild {
   /// What the text of a range says, worked out once for each text.
   struct TextFacts {
     std::int64_t step = -1;
+    std::int32_t step_kind = -1;  // of the word that says so
     std::int32_t sequence = -1, rank = -1, world = -1;
     bool sits_down = false;   // names a place in a communicator
     bool own_of_nccl = false;
     bool wanted = false;
+    bool unknown = false;     // its string is not in the file
   };
   struct Process {
     RankTrace trace;
@@ -158,6 +163,11 @@ class NsysBuild {
     std::vector<Range> ranges;
     std::vector<LostWork> lost_work;
     std::int64_t lost_rows = 0, lost_of_any = 0;
+    std::int64_t nameless_kernels = 0, nameless_ranges = 0;
+    KernelCounts kernels;
+    Interval recorded;             // from the first to the last of its calls and ranges
+    std::int64_t unrecorded = 0;
+    InvalidMarkers invalid_markers;
     bool lost_launches = false;
     std::vector<NsysCallRow> calls;  // whose names are not known yet
     std::map<std::uint64_t, std::uint32_t> threads;
@@ -175,7 +185,12 @@ class NsysBuild {
   const TextFacts& facts_of(const Range& range);
   void set_text(Range& range, std::string_view raw);
   void decode_payload(const NsysRangeRow& row, Range& range);
-  void resolve_names(Process& process);
+  /// The rows of kernels whose names the file does not hold; empty if there are none.
+  std::vector<bool> resolve_names(Process& process);
+  void count_kernels(Process& process) const;
+  static void leave_out_unusable(Process& process, std::vector<bool> nameless);
+  void lose_launches_without_kernel(Process& process) const;
+  void report_losses(const Process& process);
   static void sum_memory(RankTrace& trace);
   void join_launches(Process& process);
   static void note_lost_work(Process& process, EventKind kind, std::int64_t correlation);
@@ -212,6 +227,7 @@ class NsysBuild {
   Process* last_process_ = nullptr;
   std::unordered_map<std::int64_t, std::string> strings_;
   std::set<std::int64_t> synchronising_;  // ids of calls that wait for the GPU
+  std::set<std::uint32_t> kernel_calls_, graph_calls_;  // of calls that launch a kernel, a graph: low halves
   bool late_strings_ = false;
   StringTable texts_;                 // texts written into rows themselves (without numbers), copies and sets
   struct RecentText {

@@ -8,21 +8,24 @@
 
 namespace ccl {
 
-std::int64_t step_number_in_range(std::string_view text) {
+StepMarker step_marker_in_range(std::string_view text) {
   static constexpr std::string_view markers[] = {"profilerstep#", "training_step", "training step", "train_step",
                                                  "train step", "iteration", "iter", "step"};
-  if (text.size() > 40) return -1;
+  if (text.size() > 40) return {};
   const std::string lower = lower_case(text);
+  std::int32_t kind = -1;
   for (const std::string_view marker : markers) {
+    ++kind;
     if (!lower.starts_with(marker)) continue;
     std::string_view rest = std::string_view(lower).substr(marker.size());
     while (!rest.empty() && std::string_view(" _:#=-").find(rest.front()) != std::string_view::npos) rest.remove_prefix(1);
     std::int64_t number = -1;
     const auto [stop, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
     // Nothing may follow the number: "step 3 of 5" or "iter 2 forward" is a part of a step.
-    return failed == std::errc() && stop == rest.data() + rest.size() ? number : -1;
+    const bool is_marker = failed == std::errc() && stop == rest.data() + rest.size() && number >= 0;
+    return is_marker ? StepMarker{number, kind} : StepMarker{};
   }
-  return -1;
+  return {};
 }
 
 RangeText parts_of_range_text(std::string_view text) {

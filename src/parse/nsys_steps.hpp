@@ -6,8 +6,13 @@
 
 namespace ccl {
 
-/// Number of a step marker ("ProfilerStep#9", "iteration 9", "Train Step 9", "step_9", …; any case); −1 otherwise.
-std::int64_t step_number_in_range(std::string_view text);
+/// Number of a step marker ("ProfilerStep#9", "iteration 9", "Train Step 9", "step_9", …; any case) and which of these words
+/// it has; −1 otherwise.
+struct StepMarker {
+  std::int64_t number = -1;
+  std::int32_t kind = -1;
+};
+StepMarker step_marker_in_range(std::string_view text);
 /// Texts of torch.autograd.profiler.emit_nvtx: "aten::add, seq = 45329, op_id = 990727, sizes = …".
 struct RangeText {
   std::string_view name;       // before ", seq =" or ", op_id ="

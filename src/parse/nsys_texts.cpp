@@ -1,4 +1,4 @@
-// The texts of NVTX ranges: kept once each, and what they say worked out once each.
+// The texts of NVTX ranges: kept once each, and what they say worked out once each. Names of kernels.
 #include <algorithm>
 #include <charconv>
 #include <cctype>
@@ -65,7 +65,10 @@ const NsysBuild::TextFacts& NsysBuild::facts_of(const Range& range) {
   facts.rank = labelled(text, "rank=");
   if (facts.rank >= 0) facts.world = labelled(text, "world_size=");
   facts.sits_down = text.starts_with("ncclComm");
-  facts.step = step_number_in_range(text);
+  const StepMarker marker = step_marker_in_range(text);
+  facts.step = marker.number;
+  facts.step_kind = marker.kind;
+  facts.unknown = range.text_id >= 0 && !strings_.contains(range.text_id);
   facts.sequence = parts_of_range_text(text).sequence;
   // NCCL's own calls are read by add_collectives(); as annotations they would look like repeated parts of a model.
   facts.own_of_nccl = text.starts_with("nccl") && !text.starts_with("nccl:");
@@ -73,6 +76,40 @@ const NsysBuild::TextFacts& NsysBuild::facts_of(const Range& range) {
   const bool kept = options_.classifier != nullptr && options_.classifier->keeps_slice(text);
   facts.wanted = facts.step >= 0 || options_.wants.annotations || kept;
   return facts;
+}
+
+std::vector<bool> NsysBuild::resolve_names(Process& process) {
+  RankTrace& trace = process.trace;
+  struct Named {
+    std::uint32_t name = 0;
+    EventKind kind = EventKind::compute;
+    bool unknown = false;
+  };
+  std::unordered_map<std::uint32_t, Named> known;
+  std::vector<bool> nameless;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    std::uint32_t& name = trace.events.name[i];
+    if (trace.events.kind[i] != EventKind::compute) {
+      name = trace.strings.index(texts_.text(name));
+      continue;
+    }
+    const auto [found, added] = known.try_emplace(name);
+    Named& named = found->second;
+    if (added) {
+      const auto text = strings_.find(name);
+      named.unknown = text == strings_.end() || text->second.empty();
+      const std::string& shown = named.unknown ? "kernel" : text->second;
+      named.name = trace.strings.index(shown);
+      named.kind = options_.classifier->kernel(shown).kind;
+    }
+    name = named.name;
+    trace.events.kind[i] = named.kind;
+    if (!named.unknown) continue;
+    nameless.resize(trace.events.size());
+    nameless[i] = true;
+    ++process.nameless_kernels;
+  }
+  return nameless;
 }
 
 }  // namespace ccl

@@ -18,7 +18,7 @@ COLUMNS = {KERNEL: "start end deviceId streamId correlationId globalPid demangle
 OPTIONAL = ("META_DATA_EXPORT", "META_DATA_CAPTURE", "PROCESSES", "ThreadNames", "TARGET_INFO_SYSTEM_ENV",
             "TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE", "TARGET_INFO_GPU_METRICS",
             "GPU_METRICS", CALLS, "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET", RANGES,
-            "NVTX_PAYLOAD_SCHEMAS", "NVTX_PAYLOAD_SCHEMA_ENTRIES", "StringIds")
+            "NVTX_PAYLOAD_SCHEMAS", "NVTX_PAYLOAD_SCHEMA_ENTRIES")
 
 
 class NsysAttacksTest(unittest.TestCase):
@@ -117,6 +117,63 @@ class NsysAttacksTest(unittest.TestCase):
                 path = self.copy(f"DROP TABLE {table}")
                 self.assertEqual(self.kernels(self.run_on(path)), self.count(path))
 
+    def test_a_kernel_without_a_name_is_lost_with_its_step(self):
+        for statement in ("DROP TABLE StringIds", "DELETE FROM StringIds", "UPDATE StringIds SET value = ''",
+                          "UPDATE StringIds SET value = x'ff00fe'"):
+            with self.subTest(statement):
+                path = self.copy(statement)
+                output = self.run_on(path)
+                self.assertEqual(self.kernels(output), 0)
+                self.assertGreaterEqual(output.warnings()["event_damaged"], self.count(path))
+                self.assertIn("every step of", output.attributes()["coverage"])
+        path = self.copy(f"UPDATE {KERNEL} SET demangledName = 99999, shortName = 99999 WHERE rowid = "
+                         f"(SELECT rowid FROM {KERNEL} ORDER BY start LIMIT 1 OFFSET 20)")
+        output = self.run_on(path)
+        self.assertEqual(output.warnings()["event_damaged"], 1)
+        self.assertEqual(self.kernels(output), self.count(path) - 1)
+        row, = [row for row in output.table("/warnings/rows") if row["code"] == "event_damaged"]
+        self.assertEqual(row["detail"], "kernels whose names are not in StringIds")
+        self.assertRegex(output.attributes()["coverage"], r"1 of them in part: rank \d \(step \d+ lost with the damage\)")
+
+    def process(self):
+        base = sqlite3.connect(self.good)
+        found, = base.execute(f"SELECT MIN(globalPid) FROM {KERNEL}").fetchone()
+        base.close()
+        return found
+
+    def test_a_rank_without_its_kernels_is_not_judged(self):
+        own = self.process()
+        output = self.run_on(self.copy(f"DELETE FROM {KERNEL} WHERE globalPid = {own}"))
+        row, = [row for row in output.table("/warnings/rows") if row["code"] == "event_damaged"]
+        self.assertRegex(row["detail"], r"^\d+ launches of kernels, but only 0 kernels$")
+        self.assertIn("every step of rank 0 lost", output.attributes()["coverage"])
+
+    def test_kernels_that_name_no_launch_are_placed_by_their_own_time(self):
+        own = self.process()
+        whole = self.run_on(self.copy())
+        output = self.run_on(self.copy(f"UPDATE {KERNEL} SET correlationId = NULL WHERE globalPid = {own}"))
+
+        def calls(of):
+            return {(row["rank"], row["step"]): row["calls_count"] for row in of.table("/metrics/coll_call_num/rows")}
+        self.assertEqual(calls(output), calls(whole))
+        self.assertEqual(output.warnings()["no_launch_records"], 1)
+
+    def test_a_marker_over_the_steps_behind_it_ends_where_the_next_begins(self):
+        marker = f"SELECT {RANGES}.rowid FROM {RANGES} LEFT JOIN StringIds ON textId = id WHERE COALESCE(text, value) LIKE "
+        long = f"UPDATE {RANGES} SET end = start + 3600000000000 WHERE rowid = ({marker} 'iteration%' ORDER BY start LIMIT 1)"
+        whole, output = self.run_on(self.copy()), self.run_on(self.copy(long))
+        self.assertEqual(output.warnings()["time_out_of_range"], 1)
+        for one, other in zip(whole.table("/metrics/iter_time/rows"), output.table("/metrics/iter_time/rows")):
+            self.assertAlmostEqual(one["step_ns"] / other["step_ns"], 1, delta=0.02)
+
+    def test_a_kernel_that_ends_long_behind_its_process_is_lost(self):
+        path = self.copy(f"UPDATE {KERNEL} SET end = start + 82800000000000 WHERE rowid = "
+                         f"(SELECT rowid FROM {KERNEL} ORDER BY start LIMIT 1 OFFSET 20)")
+        output = self.run_on(path)
+        self.assertEqual(output.warnings()["time_out_of_range"], 1)
+        self.assertEqual(self.kernels(output), self.count(path) - 1)
+        self.assertLess(max(row["period_ns"] for row in output.table("/metrics/iter_time/rows")), 1_000_000_000)
+
     def test_every_column_may_be_missing(self):
         for table, columns in COLUMNS.items():
             for column in columns.split():
@@ -140,7 +197,7 @@ class NsysAttacksTest(unittest.TestCase):
                          f"UPDATE {KERNEL} SET end = x'00ff' WHERE rowid % 7 = 1",
                          f"UPDATE {KERNEL} SET streamId = 'x', deviceId = 'y' WHERE rowid % 7 = 2",
                          f"UPDATE {CALLS} SET correlationId = 'none' WHERE rowid % 5 = 0")
-        lost = self.count(path, KERNEL, "rowid % 7 < 2")
+        lost = self.count(path, KERNEL, "rowid % 7 < 3")
         output = self.run_on(path)
         self.assertEqual(output.warnings()["event_damaged"], lost)
         self.assertEqual(self.kernels(output), self.count(path) - lost)
@@ -214,7 +271,7 @@ class NsysAttacksTest(unittest.TestCase):
     def test_views_without_end_are_not_asked(self):
         endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT "
         path = self.copy("DROP TABLE StringIds", f"CREATE VIEW StringIds AS {endless} x AS id, x AS value FROM c")
-        self.assertEqual(self.kernels(self.run_on(path)), self.count(path))
+        self.assertEqual(self.kernels(self.run_on(path)), 0)
         columns = ", ".join(f"x AS {name}" for name in COLUMNS[KERNEL].split())
         path = self.copy(f"DROP TABLE {KERNEL}", f"CREATE VIEW {KERNEL} AS {endless} {columns} FROM c")
         self.assertIn("no kernel table", self.run_on(path, expected=(2,)))

@@ -70,6 +70,33 @@ TEST(Finish, WithoutAnyLaunchTheGpuStartDecides) {
   EXPECT_EQ(problems.count(Code::no_launch_records), 1);
 }
 
+TEST(Finish, LaunchesThatManyEventsDoNotNameDecideNothing) {
+  Problems problems;
+  TraceBuilder builder;
+  builder.step(4, 0, 100).step(5, 100, 200).kernel("a", 99, 10, 5).kernel("b", 100, 10, not_launched);
+  builder.kernel("c", 120, 10, not_launched);
+  builder.raw().events.correlation[1] = builder.raw().events.correlation[2] = 0;
+  const RankTrace trace = builder.build(problems);
+  EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{0, 1, 1}));
+  EXPECT_FALSE(trace.has_launches());
+  EXPECT_EQ(problems.count(Code::no_launch_records), 1);
+  EXPECT_EQ(problems.count(Severity::data_loss), 0);
+}
+
+TEST(Finish, AFewEventsThatNameNoLaunchCostTheStepsBesideThem) {
+  Problems problems;
+  TraceBuilder builder;
+  builder.step(4, 0, 10'000).step(5, 10'000, 20'000);
+  for (std::int64_t i = 0; i < 199; ++i) builder.kernel("a", 10 + 100 * i, 10);
+  builder.kernel("c", 15'000, 5, not_launched);
+  builder.raw().events.correlation[199] = 0;
+  const RankTrace trace = builder.build(problems);
+  EXPECT_TRUE(trace.has_launches());
+  EXPECT_FALSE(trace.steps[0].lost_events);
+  EXPECT_TRUE(trace.steps[1].lost_events);
+  EXPECT_EQ(problems.count(Code::event_damaged), 1);
+}
+
 TEST(Finish, WithoutMarkersTheWholeSpanIsStepZero) {
   Problems problems;
   const RankTrace trace = TraceBuilder().kernel("a", 10, 10).kernel("b", 50, 10, not_launched).build(problems);

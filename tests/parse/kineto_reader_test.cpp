@@ -56,6 +56,67 @@ TEST_P(KinetoReaderTest, BytesThatNoGpuHoldsAreUnknown) {
   EXPECT_EQ(r.trace.memory_operations[r.trace.memory_operations.size() - 1].bytes, 281474976710656);
 }
 
+std::string recording_text(const std::string& ts, const std::string& dur) {
+  return R"({"ph": "X", "cat": "Trace", "ts": )" + ts + R"(, "dur": )" + dur +
+         R"j(, "pid": "Spans", "tid": "PyTorch Profiler", "name": "PyTorch Profiler (0)", "args": {"Op count": 0}})j";
+}
+
+std::string marker_text(int number, const std::string& ts, const std::string& dur) {
+  return R"({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#)" + std::to_string(number) +
+         R"(", "pid": 1, "tid": 11, "ts": )" + ts + R"(, "dur": )" + dur + R"(, "args": {}})";
+}
+
+TEST_P(KinetoReaderTest, WhatLiesOutsideTheRecordingIsLostWithItsStep) {
+  const std::string events = marker_text(4, "0", "100") + "," + marker_text(5, "100", "100") + "," +
+                             launch_text("cudaLaunchKernel", "10", 41) + "," +
+                             kernel_text("hangs", "20", "900000000", 7, 41) + "," +
+                             launch_text("cudaLaunchKernel", "110", 42) + "," +
+                             kernel_text("far", "8000000000", "5", 7, 42) + "," +
+                             launch_text("cudaLaunchKernel", "120", 43) + "," + kernel_text("gemm", "900000100", "5", 7, 43);
+  const ReadResult r = read(trace_text(events + "," + recording_text("-5", "900000500")));
+  EXPECT_THAT(r.names(), ElementsAre("hangs", "gemm"));
+  EXPECT_EQ(r.count(Code::time_out_of_range), 1);
+  EXPECT_EQ(r.first(Code::time_out_of_range).detail, "GPU events outside the time that the profiler recorded");
+  ASSERT_EQ(r.trace.steps.size(), 2U);
+  EXPECT_FALSE(r.trace.steps[0].lost_events);
+  EXPECT_TRUE(r.trace.steps[1].lost_events);
+  EXPECT_EQ(read(trace_text(events)).trace.events.size(), 3U) << "nothing tells when it recorded";
+  EXPECT_EQ(read(trace_text(events + "," + recording_text("-5", "90000000000000"))).problems.count(Severity::data_loss), 0);
+}
+
+TEST_P(KinetoReaderTest, AMarkerThatCannotBeMeantEndsWhereTheNextBegins) {
+  const std::string kernels = launch_text("cudaLaunchKernel", "10", 41) + "," + kernel_text("a", "20", "5", 7, 41) + "," +
+                              launch_text("cudaLaunchKernel", "110", 42) + "," + kernel_text("b", "120", "5", 7, 42);
+  for (const char* dur : {"3600000000", "-7", "0"}) {
+    const ReadResult r = read(trace_text(marker_text(4, "0", dur) + "," + marker_text(5, "100", "100") + "," + kernels));
+    ASSERT_EQ(r.trace.steps.size(), 2U) << dur;
+    EXPECT_EQ(r.trace.steps[0].end_ns, 100000);
+    EXPECT_THAT(r.trace.events.step.span(), ElementsAre(0, 1));
+    EXPECT_EQ(r.count(Code::time_out_of_range), 1);
+  }
+}
+
+TEST_P(KinetoReaderTest, LaunchesWithoutTheirKernelsAreALoss) {
+  std::string events = marker_text(4, "0", "100") + "," + marker_text(5, "100", "100");
+  for (int i = 0; i < 40; ++i) {
+    events += "," + launch_text("cudaLaunchKernel", std::to_string(4 * i), 50 + i);
+    if (i < 10) events += "," + kernel_text("gemm", std::to_string(4 * i + 2), "1", 7, 50 + i);
+  }
+  const ReadResult r = read(trace_text(events));
+  EXPECT_EQ(r.count(Code::event_damaged), 30);
+  EXPECT_EQ(r.first(Code::event_damaged).detail, "40 launches of kernels, but only 10 kernels");
+  EXPECT_TRUE(r.trace.steps[0].lost_events && r.trace.steps[1].lost_events);
+  EXPECT_EQ(read(trace_text(events + "," + launch_text("cudaGraphLaunch", "190", 99))).count(Code::event_damaged), 0);
+}
+
+TEST_P(KinetoReaderTest, AZeroOfTheClockThatIsNoneIsNamed) {
+  for (const char* base : {"-5", "\"soon\"", "99999999999999999999"}) {
+    const ReadResult r = read(trace_text(kernel_text("gemm", "5", "1"), "\"baseTimeNanoseconds\": " + std::string(base) + ","));
+    EXPECT_EQ(r.count(Code::time_out_of_range), 1) << base;
+    EXPECT_EQ(r.trace.events.start_ns[0], 5000);
+  }
+}
+
 TEST_P(KinetoReaderTest, AListOfDevicesThatRunsOnIntoTheEventsTellsNoNumber) {
   const ReadResult r = read(R"({"deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85028372480},)" +
                             kernel_text("gemm", "5", "1") + "," + kernel_text("gemm", "7", "1") +

@@ -180,6 +180,7 @@ TEST(NsysJson, ANegativeDurationAndOneOfMoreThanADayAreLost) {
 
 TEST(NsysJson, WhereNoKernelNamesAProcessAllAreOfOne) {
   Export e;
+  e.string(5, "gemm");
   for (int i = 0; i < 70; ++i)
     e.line(R"({"correlationId":1,"deviceId":1,"end":)" + std::to_string(10 * i + 5) + R"(,"shortName":5,"start":)" +
            std::to_string(10 * i) + R"(,"streamId":7,"table":"CUPTI_ACTIVITY_KIND_KERNEL"})");

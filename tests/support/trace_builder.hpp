@@ -151,7 +151,7 @@ class TraceBuilder {
     events.lane.push_back(static_cast<std::uint16_t>(row_of(trace_.lanes, lane_)));
     events.kind.push_back(kind);
     events.step.push_back(-1);
-    events.correlation.push_back(launch == not_launched ? 0 : ++correlation_);
+    events.correlation.push_back(++correlation_);
     events.launch_ns.push_back(launch);
     events.launch_thread.push_back(thread_row());
     if (launch != not_launched) ++trace_.launches_count;
