@@ -267,6 +267,64 @@ class DamageTest(unittest.TestCase):
             self.assertIn("not judged: " + why, page)
             self.assertEqual(outputs[0].attributes("/metrics/straggler_lag")["not_judged"], why)
 
+    def changed(self, change, rank=SLOW):
+        """The plain set with change(event) -> event or None done to each event of one file."""
+        def damage(content):
+            trace = json.loads(content)
+            trace["traceEvents"] = [event for event in map(change, trace["traceEvents"]) if event is not None]
+            return json.dumps(trace, indent=2).encode()
+        return self.damaged("plain", damage, rank)
+
+    def test_a_marker_of_an_hour_does_not_decide_the_step_time(self):
+        def change(event):
+            return {**event, "dur": 3600e6} if event.get("name") == "ProfilerStep#6" else event
+        output = self.changed(change, rank=2)
+        row, = [row for row in output.table("/warnings/rows") if row["code"] == "time_out_of_range"]
+        self.assertRegex(row["detail"], r"^step 6 lasts 3600\.000 s and goes on behind the begin of step 7")
+        whole = {(row["rank"], row["step"]): row for row in self.whole["plain"].table("/metrics/iter_time/rows")}
+        for row in output.table("/metrics/iter_time/rows"):
+            self.assertAlmostEqual(row["step_ns"] / whole[row["rank"], row["step"]]["step_ns"], 1, delta=0.02)
+            self.assertEqual(row["period_ns"], whole[row["rank"], row["step"]]["period_ns"])
+
+    def test_an_event_outside_the_recording_is_lost_with_its_step(self):
+        for key, wrong in (("ts", lambda value: value + 30e6), ("dur", lambda value: 82800e6), ("ts", lambda value: 0)):
+            seen = []
+
+            def change(event):
+                if event.get("cat") == "kernel":
+                    seen.append(event)
+                    if len(seen) == 100:
+                        return {**event, key: wrong(event[key])}
+                return event
+            output = self.changed(change)
+            self.assertEqual(output.warnings()["time_out_of_range"], 1)
+            lost = set(STEPS) - {row["step"] for row in output.table("/metrics/straggler_lag/rows") if row["rank"] == SLOW}
+            self.assertEqual(len(lost), 1)
+            self.assert_whole_steps_unchanged("plain", output, lost, judged_alone={step + 1 for step in lost})
+            self.assertIn("not judged: rank 5 in step", self.page(output))
+
+    def test_a_rank_without_its_kernels_is_not_judged(self):
+        output = self.changed(lambda event: None if event.get("cat") == "kernel" else event)
+        row, = [row for row in output.table("/warnings/rows") if row["code"] == "event_damaged"]
+        self.assertRegex(row["detail"], r"^\d+ launches of kernels, but only 0 kernels$")
+        page = self.page(output)
+        self.assertIn("7 of 8 analysed, every step of rank 5 lost with the damage of its file", page)
+        self.assertIn("not judged: rank 5 in any step", page)
+        self.assertEqual({row["rank"] for row in output.table("/metrics/coll_call_num/rows")}, set(range(8)) - {SLOW})
+
+    def test_events_that_name_no_launch_are_placed_by_their_own_time(self):
+        def change(event):
+            if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
+                event["args"].pop("correlation", None)
+            return event
+
+        def calls(of):
+            return sorted((row["rank"], row["step"], row["calls_count"]) for row in of.table("/metrics/coll_call_num/rows"))
+        output = self.changed(change, rank=2)
+        self.assertEqual(output.warnings()["no_launch_records"], 1)
+        self.assertEqual(calls(output), calls(self.whole["plain"]))
+        self.assertNotIn("not judged", self.page(output))
+
     def test_that_a_rank_has_no_trace_is_said_where_nobody_stands_out(self):
         folder = self.folders["gzip"]
         traces = os.path.join(folder.path, "missing")

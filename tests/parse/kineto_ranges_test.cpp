@@ -204,6 +204,21 @@ TEST(KinetoRanges, AHeaderMayStandBehindTheEvents) {
   expect_same_in_parts(text, "a border before the list");
 }
 
+TEST(KinetoRanges, WhatCannotBeRightIsFoundInPartsToo) {
+  const auto text_with = [](const std::string& recording, const std::string& far) {
+    std::vector<std::string> events = some_events(100);
+    events.insert(events.begin() + 9, kernel_text("far", far, "3", 7, 8));
+    events.insert(events.begin() + 40, event(R"("ph": "X", "cat": "Trace", "ts": 900, "dur": )" + recording +
+                                             R"j(, "pid": "Spans", "tid": "PyTorch Profiler", "name": "PyTorch Profiler (0)")j"));
+    return trace_text(joined(events), header);
+  };
+  expect_same_in_parts(text_with("5000", "90000000"), "outside the recording");
+  EXPECT_NE(read_whole(text_with("5000", "90000000")), read_whole(text_with("99000000", "90000000")));
+  std::vector<std::string> launches = some_events(100);
+  std::erase_if(launches, [](const std::string& text) { return text.find("\"gemm_") != std::string::npos; });
+  expect_same_in_parts(trace_text(joined(launches), header), "launches without kernels");
+}
+
 TEST(KinetoRanges, OtherLayoutsAndBareLists) {
   std::string text = trace_text(joined(some_events(80)), header);
   std::string dense;
