@@ -11,6 +11,7 @@
 namespace ccl {
 namespace {
 
+constexpr std::string_view step_marker = "ProfilerStep#";
 constexpr std::string_view engine = "autograd::engine::evaluate_function: ";
 // ROCm traces without correlation are joined by External id; this keeps the two kinds of number apart.
 constexpr std::int64_t external_id_space = std::int64_t{1} << 62;
@@ -149,6 +150,8 @@ void KinetoBuilder::add_complete(const EventText& event, std::int64_t start_ns, 
     ++counts_.negative;
     dur_ns = 0;
   }
+  // A marker of days still tells where its step begins.
+  if (dur_ns > longest_event_ns && !is_on_gpu(event.category) && event.name.starts_with(step_marker)) dur_ns = 0;
   if (!is_possible_time(start_ns, dur_ns)) {
     if (!event.name.starts_with(recording)) ++counts_.out_of_range;
     return;
@@ -233,7 +236,7 @@ void KinetoBuilder::add_runtime(const EventText& event, std::int64_t start_ns, s
 
 void KinetoBuilder::add_cpu(const EventText& event, std::int64_t start_ns, std::int64_t dur_ns) {
   const std::string_view name = event.name;
-  constexpr std::string_view step_marker = "ProfilerStep#", communication = "nccl:";
+  constexpr std::string_view communication = "nccl:";
   if (name.starts_with(communication))
     communication_.add_annotation(thread(event), start_ns, start_ns + dur_ns, name.substr(communication.size()));
   const bool is_operation = event.category == Category::cpu_op;
@@ -342,7 +345,7 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   trace_.gpus_in_node = header.gpus;
   trace_.gpu_memory_bytes = header.gpu_memory_bytes;
   trace_.framework_version = header.framework_version;
-  trace_.lost_events_count += left_out_count;
+  trace_.lost_events_count += left_out_count + markers.left_out_count;
 
   const auto report = [&](Code code, std::int64_t count, std::string detail) {
     if (count == 0) return;

@@ -241,6 +241,7 @@ void NsysBuild::read_ranges(Process& process) {
     const InvalidMarkers invalid = settle_markers(of_kind, MarkerOrder::any);
     if (process.invalid_markers.count == 0) process.invalid_markers.first = invalid.first;
     process.invalid_markers.count += invalid.count;
+    trace.lost_events_count += invalid.left_out_count;
     trace.steps.insert(trace.steps.end(), of_kind.begin(), of_kind.end());
   }
   mark_autograd_threads(process);

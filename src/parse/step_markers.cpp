@@ -19,7 +19,7 @@ std::string seconds(std::int64_t time_ns) {
 
 std::string what_is_wrong(const Step& step, const Step* next, MarkerOrder order, Interval recorded) {
   const std::string name = "step " + std::to_string(step.number);
-  if (step.end_ns <= step.start_ns) return name + " does not last";
+  if (step.end_ns <= step.start_ns) return name + " has no duration that can be right";
   const std::string lasts = name + " lasts " + seconds(step.end_ns - step.start_ns) + " and goes on behind ";
   if (next != nullptr && order == MarkerOrder::one_after_the_other && step.end_ns > next->start_ns + rounding_ns)
     return lasts + "the begin of step " + std::to_string(next->number);
@@ -51,6 +51,7 @@ InvalidMarkers settle_markers(std::vector<Step>& steps, MarkerOrder order, Inter
   const auto note = [&found](const std::string& what) {
     if (found.count++ == 0) found.first = what;
   };
+  const std::size_t all_count = steps.size();
   std::erase_if(steps, [&](const Step& step) {
     const bool outside = !is_recorded(recorded, step.start_ns, step.start_ns);
     if (outside) note("step " + std::to_string(step.number) + " begins outside the recording");
@@ -67,6 +68,7 @@ InvalidMarkers settle_markers(std::vector<Step>& steps, MarkerOrder order, Inter
     step.end_ns = next != nullptr ? next->start_ns : recorded.end_ns;
   }
   std::erase_if(steps, [](const Step& step) { return step.end_ns <= step.start_ns; });
+  found.left_out_count = static_cast<std::int64_t>(all_count - steps.size());
   return found;
 }
 

@@ -18,7 +18,7 @@ enum class MarkerOrder : std::uint8_t {
 };
 
 struct InvalidMarkers {
-  std::int64_t count = 0;
+  std::int64_t count = 0, left_out_count = 0;
   std::string first;  // "step 7 lasts 3600.000 s and goes on behind the begin of step 8"
 };
 

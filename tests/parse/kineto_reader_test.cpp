@@ -87,7 +87,7 @@ TEST_P(KinetoReaderTest, WhatLiesOutsideTheRecordingIsLostWithItsStep) {
 TEST_P(KinetoReaderTest, AMarkerThatCannotBeMeantEndsWhereTheNextBegins) {
   const std::string kernels = launch_text("cudaLaunchKernel", "10", 41) + "," + kernel_text("a", "20", "5", 7, 41) + "," +
                               launch_text("cudaLaunchKernel", "110", 42) + "," + kernel_text("b", "120", "5", 7, 42);
-  for (const char* dur : {"3600000000", "-7", "0"}) {
+  for (const char* dur : {"3600000000", "999000000000", "-7", "0"}) {
     const ReadResult r = read(trace_text(marker_text(4, "0", dur) + "," + marker_text(5, "100", "100") + "," + kernels));
     ASSERT_EQ(r.trace.steps.size(), 2U) << dur;
     EXPECT_EQ(r.trace.steps[0].end_ns, 100000);
@@ -198,14 +198,15 @@ TEST_P(KinetoReaderTest, TimesMayBeTextAndDurationsMissing) {
   EXPECT_EQ(r.trace.lost_events_count, 2);
 }
 
-TEST_P(KinetoReaderTest, NegativeDurationsOfTheCpuAreZero) {
+TEST_P(KinetoReaderTest, ALoneMarkerOfNegativeDurationMarksNoStep) {
   const ReadResult r = read(trace_text(
       kernel_text("k", "11", "1") +
       R"(, {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 1, "tid": 1, "ts": 10, "dur": -4})"));
   ASSERT_EQ(r.trace.steps.size(), 1U);
-  EXPECT_EQ(r.trace.steps[0].end_ns, r.trace.steps[0].start_ns);
+  EXPECT_EQ(r.trace.steps[0].source, StepSource::span);
   EXPECT_EQ(r.count(Code::negative_duration), 1);
-  EXPECT_EQ(r.trace.lost_events_count, 0);
+  EXPECT_EQ(r.count(Code::time_out_of_range), 1);
+  EXPECT_EQ(r.trace.lost_events_count, 1);
 }
 
 // One that lasts for years would be all of a step, of a rank and of the page.
