@@ -28,9 +28,9 @@ struct Companions {
   std::int64_t world_size = -1;  // best guess before the traces are read: their first bytes, else their names
 };
 
-/// Mesh, batch and schedule: group file, TOML, Megatron arguments, card; of meshes the first that makes world_size. Model and hardware: card, Megatron arguments,
-/// TOML. Batch: explicit scope of the card, TOML global, TOML local × data-parallel ranks,
-/// Megatron global, card without scope (as global, with a warning). File names in the result are left empty.
+/// Mesh, batch and schedule: group file, TOML, Megatron arguments, card; of meshes the first that makes world_size. Model
+/// and hardware: card, Megatron arguments, TOML. Batch: explicit scope of the card, TOML global, TOML local × data-parallel
+/// ranks, Megatron global, card without scope (as global, with a warning). File names in the result are left empty.
 Workload resolve_workload(const Companions& companions, Problems& problems);
 
 /// Why the numbers of parameters cannot be; empty: they can.

@@ -94,7 +94,8 @@ struct Clock {
       const auto host = static_cast<std::size_t>(entry.host_index);
       if (entry.host_index < 0 || host >= context.clock.hosts.size() || !context.clock.hosts[host].corrected) continue;
       for (const std::int64_t t_ns : {entry.facts.first_ns, entry.facts.last_ns})
-        if (t_ns != absent_ns) largest_ns = std::max(largest_ns, std::abs(context.clock.corrected(entry.host_index, t_ns) - t_ns));
+        if (t_ns != absent_ns)
+          largest_ns = std::max(largest_ns, std::abs(context.clock.corrected(entry.host_index, t_ns) - t_ns));
     }
     return largest_ns;
   }
@@ -123,7 +124,8 @@ struct Clock {
             column("ranks_count", &Host::ranks_count, "", "ranks on it"),
             column("ranks", &Host::ranks, "", "its first ranks"),
             of_clock("offset_ns", "ns", "added to its times at clock_t_ref_ns, in its first iteration", &HostClock::offset_ns),
-            of_clock("drift_ppb", "ppb", "what its clock loses against the reference host's: added from clock_t_ref_ns on", &HostClock::drift_ppb),
+            of_clock("drift_ppb", "ppb",
+                     "what its clock loses against the reference host's: added from clock_t_ref_ns on", &HostClock::drift_ppb),
             of_clock("residual_ns", "ns", "95th percentile of what remains", &HostClock::residual_ns, -1),
             of_clock("instances_count", "", "collectives used", &HostClock::instances_count),
             of_clock("corrected", "", "1 = there is a path to the reference host", &HostClock::corrected)};

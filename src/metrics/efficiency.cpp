@@ -35,8 +35,8 @@ struct Efficiency {
                 "max useful, communication efficiency = max useful / len(R), parallel efficiency = their product = "
                 "mean useful / len(R). Communication efficiency = serialisation (max useful / step replayed with transfers of "
                 "length 0) x transfer (that step / len(R)); these two are absent where more than 1 % of the communication is "
-                "not matched with all its ranks, or the replay does not cover the step's window, is longer than it or shorter than max "
-                "useful. "
+                "not matched with all its ranks, or the replay does not cover the step's window, is longer than it or "
+                "shorter than max useful. "
                 "Headline: pooled over steps. Above 0.8 is acceptable.",
             .needs = "GPU events with steps; for several hosts collectives that align their clocks to a tenth of a step",
             .section = PageSection::further,

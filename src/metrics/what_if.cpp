@@ -175,8 +175,8 @@ struct WhatIf {
     const double slowdown = ratio(replayed_ns, ideal_ns);
     if (slowdown < 1 - longer_most) {
       const auto steps = static_cast<double>(ok_count);
-      out.absent("with every operation like its peers' a step would take " + milliseconds(ideal_ns / steps) + ", longer than its " +
-                 milliseconds(replayed_ns / steps) + ": operations that are called alike have times that are not");
+      out.absent("with every operation like its peers' a step would take " + milliseconds(ideal_ns / steps) + ", longer than " +
+                 "its " + milliseconds(replayed_ns / steps) + ": operations that are called alike have times that are not");
       return add_line(out.page, "what if", "unknown: " + out.reason);
     }
     out.value("slowdown_ratio", slowdown, "S = replayed / ideal, all steps");

@@ -93,7 +93,10 @@ void add_time_columns(std::vector<ColumnSpec<D>>& all) {
   time("wait_sum_ns", "waits of all members added up", -1, &I::wait_sum_ns);
   all.push_back(flag("tie", "several ranks were last at once; the lowest is named", &I::tie));
   all.push_back(flag("incomplete", "members are missing: transfer is an upper, wait a lower bound", &I::incomplete));
-  all.push_back(flag("suspect", "members do not end together or take no time for much, or it may be another message: transfer and waits are absent", &I::suspect));
+  all.push_back(flag("suspect",
+                     "members do not end together or take no time for much, or it may be another message: transfer and waits "
+                     "are absent",
+                     &I::suspect));
   all.push_back(flag("coalesced", "one kernel carries several operations", &I::coalesced));
 }
 

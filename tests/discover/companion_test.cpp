@@ -85,7 +85,8 @@ TEST(Resolve, ABatchThatIsNoWholeNumberOfMicroBatchesIsNamed) {
   EXPECT_EQ(said(8, 2, 4), "");
   EXPECT_EQ(said(8, 2, 0), "");
   EXPECT_EQ(said(7, 2, 0), "a global batch of 7 (card) is not divisible by a micro-batch size of 2 (card)");
-  EXPECT_EQ(said(8, 2, 8), "a global batch of 8 (card) is not divisible by a micro-batch size of 2 (card) x 8 data-parallel ranks");
+  EXPECT_EQ(said(8, 2, 8),
+            "a global batch of 8 (card) is not divisible by a micro-batch size of 2 (card) x 8 data-parallel ranks");
 }
 
 TEST(Resolve, ABatchThatCardAndTomlTellDifferentlyIsNamedWithBoth) {

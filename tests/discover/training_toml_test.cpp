@@ -83,7 +83,8 @@ TEST(TrainingToml, NumbersThatAreNotWholeAreAbsent) {
 
 TEST(TrainingToml, SizesThatCannotBeAreNamedAndMakeNoMesh) {
   for (const char* const value : {"-2", "\"two\"", "2.5", "-1", "1000000"}) {
-    const Companion c = toml("[parallelism]\ndata_parallel_shard_degree = 2\ntensor_parallel_degree = " + std::string(value) + "\n");
+    const Companion c =
+        toml("[parallelism]\ndata_parallel_shard_degree = 2\ntensor_parallel_degree = " + std::string(value) + "\n");
     EXPECT_FALSE(c.workload.mesh.known()) << value;
     ASSERT_EQ(c.unusable.size(), 1U) << value;
     EXPECT_TRUE(c.unusable[0].starts_with("line 3: 'parallelism.tensor_parallel_degree' is ")) << c.unusable[0];

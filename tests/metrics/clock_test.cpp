@@ -36,7 +36,8 @@ TEST(Clock, HostsCarryOffsetDriftAndRanks) {
 // 0.5 s and 50 ppm: times of the file are 0.5 s off, and the drift since t_ref counts that too.
 TEST(Clock, ThePageTellsWhatIsReallyApplied) {
   SmallRun run;
-  run.add(any_trace(0), "a").add(TraceBuilder().rank(1).step(0, 500'000'000, 500'000'010).kernel("gemm", 500'000'000, 5).build(), "b");
+  run.add(any_trace(0), "a");
+  run.add(TraceBuilder().rank(1).step(0, 500'000'000, 500'000'010).kernel("gemm", 500'000'000, 5).build(), "b");
   run.clock.hosts[1] = {-499'975'000, -50'000, 900, 33, true};
   const MetricResult result = run.result("clock");
   EXPECT_EQ(headline(result, "largest_offset_ns"), 499'975'000);

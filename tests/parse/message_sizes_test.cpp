@@ -34,7 +34,8 @@ Sizes checked(const Collective& row, std::int64_t told_count = 1, std::int64_t m
 }
 
 TEST(MessageSizes, WhatAGpuHoldsStays) {
-  EXPECT_EQ(checked(message(CollectiveOp::all_reduce, 20'000'000'000, 20'000'000'000), 0), (Sizes{20'000'000'000, 20'000'000'000}));
+  const std::int64_t whole = 20'000'000'000;
+  EXPECT_EQ(checked(message(CollectiveOp::all_reduce, whole, whole), 0), (Sizes{whole, whole}));
   EXPECT_EQ(checked(message(CollectiveOp::all_reduce, 7, -1), 0), (Sizes{7, -1}));
   EXPECT_EQ(checked(message(CollectiveOp::all_reduce, std::int64_t{1} << 42, 7), 0, -1), (Sizes{std::int64_t{1} << 42, 7}));
 }
@@ -55,7 +56,8 @@ TEST(MessageSizes, MoreIsUnknownOrWhatTheOtherSideSays) {
 TEST(MessageSizes, TheWarningTellsTheMemory) {
   for (const std::int64_t memory : {40'000'000'000LL, -1LL}) {
     RankTrace trace;
-    for (const std::int64_t size : {absurd, std::int64_t{1}}) trace.collectives.push_back(message(CollectiveOp::all_reduce, size, size));
+    for (const std::int64_t size : {absurd, std::int64_t{1}})
+      trace.collectives.push_back(message(CollectiveOp::all_reduce, size, size));
     trace.gpu_memory_bytes = memory;
     Problems problems;
     forget_impossible_sizes(trace, {.file = "f"}, problems);

@@ -8,6 +8,8 @@ from results import Skip, corrected_ns
 def pick_iteration(results):
     iterations = results.iterations()
     if not iterations:
+        if results.has("metrics/timeline"):
+            results.metric("timeline")  # says why it is absent
         raise Skip("the file has no timeline")
     return iterations[len(iterations) // 2], len(iterations)
 
