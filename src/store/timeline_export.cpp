@@ -4,6 +4,8 @@
 #include <map>
 
 #include "core/problems.hpp"
+#include "core/wide.hpp"
+#include "core/wording.hpp"
 #include "exchange/clock_error.hpp"
 #include "store/gzip_pieces.hpp"
 #include "store/json_text.hpp"
@@ -12,9 +14,25 @@
 namespace ccl {
 namespace {
 
+/// By how much the first events of ranks are apart where a host shares no clock with the others; 0: all do.
+std::int64_t apart_without_clock_ns(const Ranks& ranks, const ClockModel& clock) {
+  if (std::ranges::find(clock.hosts, false, &HostClock::corrected) == clock.hosts.end()) return 0;
+  std::int64_t first = INT64_MAX, last = INT64_MIN;
+  for (const RankEntry& entry : ranks.entries) {
+    if (entry.facts.first_ns == absent_ns || entry.host_index < 0) continue;
+    const std::int64_t at = clock.corrected(entry.host_index, entry.facts.first_ns);
+    first = std::min(first, at), last = std::max(last, at);
+  }
+  return last < first ? 0 : static_cast<std::int64_t>(std::min<Wide>(static_cast<Wide>(last) - first, INT64_MAX));
+}
+
 /// Why each rank is shown from its own first event though one clock is asked for; empty: it is not.
 std::string why_own_clocks(const Config& config, const Ranks& ranks, const ClockModel& clock) {
-  return config.timeline_export.alignment == "global" ? clock_error_text(ranks, clock) : "";
+  constexpr std::int64_t hour_ns = 3'600'000'000'000;
+  if (config.timeline_export.alignment != "global") return "";
+  const std::int64_t apart_ns = apart_without_clock_ns(ranks, clock);
+  return apart_ns <= hour_ns ? clock_error_text(ranks, clock)
+                             : "hosts without a common clock begin " + milliseconds(static_cast<double>(apart_ns)) + " apart";
 }
 
 /// "global", or "individual" where that is asked for or no common clock is known: ranks would lie years apart.
