@@ -52,7 +52,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::not_read, "not_read", loss, "The run ended before the file was read.", "Run again without the time limit."},
     {Code::feature_off, "feature_off", notice, "This build lacks a library that the file needs.", "Rebuild with it."},
     {Code::rank_guessed, "rank_guessed", notice, "Nothing in the file tells the ranks of its processes.", "They were numbered by device; use --rank-regex or label the processes."},
-    {Code::profiler_warning, "profiler_warning", notice, "The profiler itself reported a problem.", "Read the detail; events may be missing."},
+    {Code::profiler_warning, "profiler_warning", notice, "The profiler itself reported a problem, or left a step marker open.", "Read the detail; events may be missing."},
     {Code::two_profilers, "two_profilers", notice, "A rank was recorded by PyTorch's profiler and by Nsight Systems.", "PyTorch's trace is used; --profile-mode nsys uses the other."},
     {Code::pickle_refused, "pickle_refused", error, "The pickle holds an instruction that would run code.", "It is left out and nothing was run; memory snapshots hold none: find out who wrote the file."},
     {Code::pickle_invalid, "pickle_invalid", error, "The pickle is cut, damaged or no memory snapshot.", "It is left out."},

@@ -329,7 +329,8 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   launches_.finish(trace_.events);
   const std::int64_t left_out_count = counts_.out_of_range + counts_.no_time + counts_.no_duration + header.swallowed_count;
   const KernelCounts kernels = kernel_counts();
-  if (trace_.loss == FileLoss::nothing && (left_out_count > 0 || kernels.too_few())) trace_.loss = FileLoss::pieces;
+  const bool lacks_kernels = !trace_.events.start_ns.empty() && kernels.too_few();  // else no_gpu_events says it
+  if (trace_.loss == FileLoss::nothing && (left_out_count > 0 || lacks_kernels)) trace_.loss = FileLoss::pieces;
   if (trace_.loss != FileLoss::nothing) launches_.tell_left_over(trace_);
   if (trace_.launches_until_ns != absent_ns) trace_.lost_between = marks_.between_launches();
   communication_.finish(trace_, lent);
@@ -362,8 +363,9 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   report(Code::time_out_of_range, counts_.no_time, "GPU events whose time is no number");
   report(Code::time_out_of_range, header.base_out_of_range ? 1 : 0, "baseTimeNanoseconds is ignored");
   report(Code::time_out_of_range, unrecorded_count, "GPU events outside the time that the profiler recorded");
-  report(Code::event_damaged, kernels.too_few() ? kernels.missing() : 0, kernels.text());
+  report(Code::event_damaged, lacks_kernels ? kernels.missing() : 0, kernels.text());
   report(Code::time_out_of_range, markers.count, markers.first);
+  report(Code::profiler_warning, markers.open.empty() ? 0 : 1, markers.open);
   report(Code::size_limit, counts_.open_dropped, "begin events still open exceed 64 MB together");
   report(Code::no_gpu_events, trace_.events.start_ns.empty() ? 1 : 0,
          trace_.loss == FileLoss::nothing ? "" : "in what is left of the damaged file");

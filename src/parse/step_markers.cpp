@@ -64,8 +64,15 @@ InvalidMarkers settle_markers(std::vector<Step>& steps, MarkerOrder order, Inter
     const Step* const next = i + 1 < steps.size() ? &steps[i + 1] : nullptr;
     const std::string wrong = what_is_wrong(step, next, order, recorded);
     if (wrong.empty()) continue;
-    note(wrong + (next != nullptr ? ": taken to end where the next begins" : ": taken to end with the recording"));
+    const bool ends = step.end_ns > step.start_ns;
     step.end_ns = next != nullptr ? next->start_ns : recorded.end_ns;
+    const std::string told = wrong + (next != nullptr                 ? ": taken to end where the next begins"
+                                      : step.end_ns > step.start_ns ? ": taken to end with the recording"
+                                                                    : ": left out");
+    if (next == nullptr && ends)
+      found.open = told;
+    else
+      note(told);
   }
   std::erase_if(steps, [](const Step& step) { return step.end_ns <= step.start_ns; });
   found.left_out_count = static_cast<std::int64_t>(all_count - steps.size());

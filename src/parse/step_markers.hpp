@@ -20,6 +20,7 @@ enum class MarkerOrder : std::uint8_t {
 struct InvalidMarkers {
   std::int64_t count = 0, left_out_count = 0;
   std::string first;  // "step 7 lasts 3600.000 s and goes on behind the begin of step 8"
+  std::string open;   // the same of the last one, which PyTorch leaves open and ends when it writes the trace; not counted
 };
 
 /// A marker that ends before it begins, behind the begin of the next (behind the end of the next, in any order) or behind
