@@ -109,15 +109,15 @@ TEST(Efficiency, UncorrectedClocksAreSaid) {
   EXPECT_EQ(run.result("efficiency").report.status, Status::partial);
 }
 
-// A rank that goes by another number has a step which the replay does not cover: its compute must not count against the
-// replay of the others.
+// A rank that takes no part has a step which the replay does not cover: its compute must not count against the replay of the
+// others.
 TEST(Efficiency, FactorsOfCommunicationEfficiencyAreOfItsWindowsOrAbsent) {
   SmallRun run = two_ranks();
   const MetricResult whole = run.result("efficiency");
   EXPECT_DOUBLE_EQ(headline(whole, "serialisation_efficiency_ratio"), 0.8);
   EXPECT_DOUBLE_EQ(headline(whole, "transfer_efficiency_ratio"), 1);
   run.add(TraceBuilder().rank(2).step(9, 0, 9000).kernel("a", 0, 9000).build(), "a");
-  run.ranks.entries[2].step_shift = -2;
+  run.ranks.entries[2].takes_part = false;
   const MetricResult more = run.result("efficiency");
   ASSERT_EQ(table(more, "rows").rows_count, 2);
   EXPECT_DOUBLE_EQ(real_at(more, "rows", 0, "serialisation_efficiency_ratio"), 0.8);
