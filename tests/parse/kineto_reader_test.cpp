@@ -99,8 +99,8 @@ TEST_P(KinetoReaderTest, AMarkerThatCannotBeMeantEndsWhereTheNextBegins) {
 TEST_P(KinetoReaderTest, LaunchesWithoutTheirKernelsAreALoss) {
   std::string events = marker_text(4, "0", "100") + "," + marker_text(5, "100", "100");
   for (int i = 0; i < 40; ++i) {
-    events += "," + launch_text("cudaLaunchKernel", std::to_string(4 * i), 50 + i);
-    if (i < 10) events += "," + kernel_text("gemm", std::to_string(4 * i + 2), "1", 7, 50 + i);
+    events.append(",").append(launch_text("cudaLaunchKernel", std::to_string(4 * i), 50 + i));
+    if (i < 10) events.append(",").append(kernel_text("gemm", std::to_string(4 * i + 2), "1", 7, 50 + i));
   }
   const ReadResult r = read(trace_text(events));
   EXPECT_EQ(r.count(Code::event_damaged), 30);
