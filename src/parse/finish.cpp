@@ -181,16 +181,6 @@ std::string dominating_event(const RankTrace& trace) {
   return std::string(trace.strings.text(trace.strings.id(trace.events.name[at]))) + ": " + std::to_string(*longest) + " ns";
 }
 
-std::int64_t clear_negative_durations(EventTable& events, std::span<const Processors> lent) {
-  const std::vector<std::int64_t> counts = results_of_shares(events.size(), lent, [&](const Share& share) {
-    std::int64_t found = 0;
-    for (std::size_t i = share.begin; i < share.end; ++i)
-      if (events.dur_ns[i] < 0) events.dur_ns[i] = 0, ++found;
-    return found;
-  });
-  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-}
-
 }  // namespace
 
 void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::span<const Processors> lent) {
@@ -201,7 +191,6 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
       problems.add({.code = code, .iteration = file.iteration, .rank = trace.rank.value, .file = file.shown,
                     .count = count, .detail = detail});
   };
-  warn(Code::negative_duration, clear_negative_durations(trace.events, lent));
   sort_lanes(trace);
   trace.slices.sort();  // before the events: what they are sorted with stays with malloc
   sort_events(trace, lent);

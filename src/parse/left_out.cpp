@@ -79,6 +79,12 @@ void leave_out_events(RankTrace& trace, const std::vector<bool>& rows) {
 }
 
 std::vector<bool> unrecorded_events(const EventTable& events, Interval& recorded, std::int64_t margin_ns) {
+  if (recorded.length_ns() <= 0) return {};
+  bool any = false;
+  const Interval possible{recorded.start_ns - margin_ns, recorded.end_ns + margin_ns};
+  for (std::size_t i = 0; i < events.size(); ++i)  // without a branch: mostly there is none
+    any |= static_cast<int>(events.start_ns[i] < possible.start_ns) + static_cast<int>(events.end_ns(i) > possible.end_ns) > 0;
+  if (!any) return {};
   std::vector<bool> rows;
   std::size_t begin_outside = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
