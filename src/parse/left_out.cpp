@@ -80,22 +80,23 @@ void leave_out_events(RankTrace& trace, const std::vector<bool>& rows) {
 
 std::vector<bool> unrecorded_events(const EventTable& events, Interval& recorded, std::int64_t margin_ns) {
   if (recorded.length_ns() <= 0) return {};
-  bool any = false;
   const Interval possible{recorded.start_ns - margin_ns, recorded.end_ns + margin_ns};
-  for (std::size_t i = 0; i < events.size(); ++i)  // without a branch: mostly there is none
-    any |= static_cast<int>(events.start_ns[i] < possible.start_ns) + static_cast<int>(events.end_ns(i) > possible.end_ns) > 0;
-  if (!any) return {};
-  std::vector<bool> rows;
-  std::size_t begin_outside = 0;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    if (is_recorded(recorded, events.start_ns[i], events.end_ns(i), margin_ns)) continue;
-    rows.resize(events.size());
-    rows[i] = true;
-    begin_outside += is_recorded(recorded, events.start_ns[i], events.start_ns[i], margin_ns) ? 0 : 1;
+  std::size_t outside = 0, begin_outside = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {  // without a branch: mostly there is none
+    const std::int64_t start_ns = events.start_ns[i], end_ns = events.end_ns(i);
+    const int before = static_cast<int>(start_ns < possible.start_ns);
+    outside += static_cast<std::size_t>(before | static_cast<int>(end_ns > possible.end_ns));
+    begin_outside += static_cast<std::size_t>(before | static_cast<int>(start_ns > possible.end_ns));
   }
-  if (2 * begin_outside <= events.size()) return rows;
-  recorded = {};
-  return {};
+  if (2 * begin_outside > events.size()) {
+    recorded = {};
+    return {};
+  }
+  if (outside == 0) return {};
+  std::vector<bool> rows(events.size());
+  for (std::size_t i = 0; i < events.size(); ++i)
+    rows[i] = !is_recorded(recorded, events.start_ns[i], events.end_ns(i), margin_ns);
+  return rows;
 }
 
 }  // namespace ccl

@@ -29,7 +29,10 @@ void forget_impossible_sizes(RankTrace& trace, const Problem& origin, Problems& 
   const std::int64_t most_bytes = trace.gpu_memory_bytes > 0 ? trace.gpu_memory_bytes : most_known_bytes;
   std::int64_t count = 0, largest_bytes = 0;
   CollectiveOp op{};
+  constexpr std::int64_t largest_element_bytes = 16;
+  const std::int64_t surely_fits = most_bytes / largest_element_bytes;
   for (Collective& row : trace.collectives) {
+    if (row.in_elements <= surely_fits && row.out_elements <= surely_fits) continue;
     const std::int64_t in_bytes = row.in_bytes(), out_bytes = row.out_bytes();
     if (in_bytes <= most_bytes && out_bytes <= most_bytes) continue;
     ++count;
