@@ -61,6 +61,11 @@ LateRanks late_ranks(const StoredRun& run) {
   LateRanks late;
   late.told = run.status("straggler_lag").has_values();
   if (!late.told) late.why_untold = "straggler_lag is " + run.why_untold("straggler_lag");
+  if (const std::string rows = "/metrics/straggler_lag/rows"; run.has_table(rows)) {
+    const StoredTable table = run.table(rows);
+    const std::vector<double> rank = table.numbers("rank"), replica = table.numbers("replica");
+    for (std::size_t i = 0; i < rank.size(); ++i) late.judged.insert({std::isnan(replica[i]) ? -1 : replica[i], rank[i]});
+  }
   add_rows(run, "stragglers", "delay_ns", late.ranks);
   add_rows(run, "slower_than_before", "more_ns", late.ranks);
   for (const auto& [status, ranks] : run.ranks_by_status())
@@ -89,10 +94,14 @@ NewStragglers new_stragglers(const LateRanks& first, const LateRanks& second) {
   out.found = list_of(sure);
   if (!sure.empty()) return out;
   if (!unsure.empty()) out.not_judged = "late " + list_of(unsure) + ", and the first run lacks that or a part of it";
-  std::set<double> lost = second.lacking;
+  std::set<double> lost = second.lacking, unmatched;
+  for (const RankKey& who : first.judged)
+    if (!second.judged.contains(who) && !lost.contains(who.second)) unmatched.insert(who.second);
   for (const LateRanks* late : {&first, &second})
-    for (const LateRank& one : late->ranks) lost.erase(one.who.second);
+    for (const LateRank& one : late->ranks) lost.erase(one.who.second), unmatched.erase(one.who.second);
   if (out.not_judged.empty() && !lost.empty()) out.not_judged = "the second run lacks " + names_of(lost) + " or a part of it";
+  if (out.not_judged.empty() && !unmatched.empty())
+    out.not_judged = "no collective of " + names_of(unmatched) + " is matched in the second run";
   return out;
 }
 

@@ -19,6 +19,7 @@ struct LateRanks {
   std::string why_untold;       // "straggler_lag is absent, the run has one rank in run.h5"
   std::vector<LateRank> ranks;  // the largest delay in all first
   std::set<double> lacking;     // ranks whose file is missing or lost something: none of them is known to be in time
+  std::set<RankKey> judged;     // ranks that meet others in matched collectives
   bool has(const RankKey& who) const;
 };
 LateRanks late_ranks(const StoredRun& run);
@@ -32,7 +33,8 @@ struct NewStragglers {
   std::string found;       // late in the second run and not in the first, as text; empty if there are none
   std::string not_judged;  // why none may nevertheless be there; empty if there is no doubt
 };
-/// A rank that the second run lacks may be late there, one that the first lacks may have been late before.
+/// A rank that the second run lacks, or that meets no other there and did before, may be late there; one that the first
+/// lacks may have been late before.
 NewStragglers new_stragglers(const LateRanks& first, const LateRanks& second);
 
 }  // namespace ccl

@@ -145,6 +145,25 @@ void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
     out.note("not_judged", found.all, "ranks that are not judged, with the steps");
 }
 
+/// A rank that meets no other in a matched collective, as where its trace does not tell its groups, is in time for nobody.
+void add_unmatched(const Ranks& ranks, const std::vector<RankBlame>& judged, Report& out) {
+  std::vector<std::int32_t> unmatched;
+  for (const RankEntry& entry : ranks.entries) {
+    const bool found = std::any_of(judged.begin(), judged.end(), [&](const RankBlame& rank) {
+      return rank.replica == entry.replica && rank.rank == entry.rank;
+    });
+    if (!found && entry.takes_part && entry.status == RankStatus::ok && entry.facts.whole_steps_count() > 0)
+      unmatched.push_back(entry.rank.value);
+  }
+  if (unmatched.empty()) return;
+  const std::string why = unmatched.size() == 1 ? "none of its collectives is matched with other ranks"
+                                                : "none of their collectives is matched with other ranks";
+  add_line(out.page, "", "not judged: " + ranks_text(unmatched) + " (" + why + ")");
+  out.note("unmatched_ranks", ranks_text(unmatched), "ranks that meet no other in a matched collective: not judged");
+  out.status = Status::partial;
+  out.reason += (out.reason.empty() ? "" : "; ") + ("of " + ranks_text(unmatched) + " " + why);
+}
+
 }  // namespace
 
 void write_straggler_report(const Tables& tables, const ReportContext& context, Report& out) {
@@ -184,6 +203,7 @@ void write_straggler_report(const Tables& tables, const ReportContext& context, 
     for (const OwnShare& share : add_stragglers(ranks, tables, stages, context, out))
       shares[{share.replica, share.rank}] = share;
     add_not_judged(context.ranks, shares, out);
+    add_unmatched(context.ranks, ranks, out);
     for (const SlowGroup& slow : explanation.slow_groups) {
       const double step_ns = ratio(static_cast<double>(ranks.front().periods_ns), static_cast<double>(ranks.front().steps_count));
       const bool matters = slow.more_ns >= least_slow_link_ratio * step_ns * static_cast<double>(slow.steps_count);

@@ -37,5 +37,16 @@ TEST(NewStragglers, ARankThatOneRunLacksLeavesADoubt) {
   EXPECT_EQ(sure.not_judged, "");
 }
 
+TEST(NewStragglers, ARankThatMeetsNobodyAnyMoreLeavesADoubt) {
+  const auto judged = [](LateRanks of, const std::set<double>& ranks) {
+    for (const double rank : ranks) of.judged.insert({-1, rank});
+    return of;
+  };
+  EXPECT_EQ(new_stragglers(judged(late({}), {1, 5}), judged(late({}), {1})).not_judged, "no collective of rank 5 is matched in the second run");
+  EXPECT_EQ(new_stragglers(judged(late({5}), {1, 5}), judged(late({}), {1})).not_judged, "") << "late or not, it is not new";
+  EXPECT_EQ(new_stragglers(judged(late({}), {1}), judged(late({}), {1})).not_judged, "") << "it met nobody before either";
+  EXPECT_EQ(new_stragglers(judged(late({}), {1, 5}), judged(late({1}), {1})).found, "rank 1 since step 8");
+}
+
 }  // namespace
 }  // namespace ccl

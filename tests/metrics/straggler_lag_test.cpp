@@ -57,6 +57,17 @@ TEST(StragglerLag, ThePageNamesTheStragglerAndTheGain) {
   EXPECT_NE(page.find("step period (3.0 %)"), std::string::npos) << page;
 }
 
+TEST(StragglerLag, ARankThatMeetsNobodyIsNotJudged) {
+  SmallRun run;
+  run.add(with_durations(0, {{500, 500}, {500, 500}}));
+  run.add(with_durations(1, {{400, 400}, {400, 400}}));
+  run.add(TraceBuilder().rank(2).step(0, 0, 10000).kernel("gemm", 0, 10000).step(1, 10000, 20000).kernel("gemm", 10000, 10000).build());
+  const MetricResult result = run.result("straggler_lag");
+  EXPECT_EQ(result.report.status, Status::partial);
+  const std::string page = page_of(result);
+  EXPECT_NE(page.find("not judged: rank 2 (none of its collectives is matched with other ranks)"), std::string::npos) << page;
+}
+
 // 70 groups of four; one rank of each is 300 ns late in all collectives of two steps of 10000 ns.
 TEST(StragglerLag, TheLongFormTells64StragglersAndHowManyMore) {
   SmallRun run;
