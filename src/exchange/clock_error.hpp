@@ -11,7 +11,8 @@ namespace ccl {
 bool has_several_clocks(const Ranks& ranks, const ClockModel& clock);
 
 /// "the clocks of the ranks are known to 209 ms only, more than a tenth of a step (17.0 ms)"; empty where they are
-/// known better, and on one host whose ranks show one clock.
+/// known better, and on one host whose ranks show one clock. Also where a host has no common clock with the others and its
+/// times show that: ranks that are in one step begin it more than two steps apart.
 std::string clock_error_text(const Ranks& ranks, const ClockModel& clock);
 
 }  // namespace ccl

@@ -14,6 +14,7 @@
 #include "core/statistics.hpp"
 #include "exchange/clock_error.hpp"
 #include "metrics/busy.hpp"
+#include "metrics/clock_unknown.hpp"
 #include "metrics/pipeline_stage.hpp"
 #include "metrics/pooled.hpp"
 
@@ -118,6 +119,7 @@ struct PipelineBubble {
       if (row.stages_seen_count < row.stages_count) lacking.insert(row.step);
     }
     const std::int64_t residual_ns = context.clock.residual_ns;
+    if (tells_clock_error(context, "bubble", out)) return;
     if (has_several_clocks(context.ranks, context.clock) && residual_ns > shortest_ns / 100)
       return out.absent(fmt::format("the clocks are known to {} only, more than 1 % of the window ({})",
                                     microseconds(static_cast<double>(residual_ns)), milliseconds(static_cast<double>(shortest_ns))));

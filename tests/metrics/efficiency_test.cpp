@@ -109,6 +109,15 @@ TEST(Efficiency, UncorrectedClocksAreSaid) {
   EXPECT_EQ(run.result("efficiency").report.status, Status::partial);
 }
 
+TEST(Efficiency, AHostWhoseClockIsNotKnownAndIsElsewhereLeavesItUnknown) {
+  SmallRun run = two_ranks();
+  run.clock.hosts[1].corrected = false;
+  run.clock.hosts[1].offset_ns = 0;  // then rank 1 begins the step of 1000 ns 5100 ns behind rank 0
+  const MetricResult result = run.result("efficiency");
+  EXPECT_EQ(result.report.status, Status::absent);
+  EXPECT_NE(result.report.reason.find("ranks begin a step 5.10 us apart, more than two steps"), std::string::npos) << result.report.reason;
+}
+
 // A rank that takes no part has a step which the replay does not cover: its compute must not count against the replay of the
 // others.
 TEST(Efficiency, FactorsOfCommunicationEfficiencyAreOfItsWindowsOrAbsent) {
