@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "core/statistics.hpp"
 #include "core/wide.hpp"
@@ -258,14 +259,15 @@ struct Efficiency {
   /// What graph() says of several ranks: none of its communication with others is told apart into waits and transfers, and
   /// without any the step takes as long without transfers.
   static void add_alone(const ClosingRank& rank, const ClosingContext& context, Tables& out) {
+    std::set<std::int64_t> with_others;  // steps
+    for (const CollectiveRecord& record : rank.records)
+      if (record.group_size != 1 && record.dur_ns > 0) with_others.insert(record.step);
     for (const Step& step : rank.entry.facts.steps) {
       if (step.lost_events) continue;
       const std::int64_t number = step.number + rank.entry.step_shift;
       const Interval run = run_window(out.of<Row>(), rank.entry, number, context);
       if (run.length_ns() <= 0) continue;
-      const bool known = std::ranges::none_of(rank.records, [&](const CollectiveRecord& record) {
-        return record.step == number && record.group_size != 1 && record.dur_ns > 0;
-      });
+      const bool known = !with_others.contains(number);
       Network row{{rank.entry.iteration, number}, rank.entry.replica, run.length_ns(), known ? run.length_ns() : 0};
       if (known) out.of<Row>().push_back({row.step, row.replica, run.start_ns, run.length_ns(), {}, row.ideal_ns});
       out.of<Network>().push_back(row);

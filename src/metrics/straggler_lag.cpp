@@ -28,8 +28,8 @@ struct StragglerLag {
         .definition =
             "Lag of a matched symmetric collective = longest - shortest duration over its members; the "
             "shortest is the last to arrive. A suspect one, whose members do not end together, has none. Blame of a rank = sum "
-            "over the collectives where it is last of second shortest - shortest duration. Clock-free. Its own blame, which the page names, is what it is "
-            "late by itself: launch lag that lasts from collective to collective counts once, compute as often as it "
+            "over the collectives where it is last of second shortest - shortest duration. Clock-free. Its own blame, which the "
+            "page names, is what it is late by itself: launch lag that lasts from collective to collective counts once, compute as often as it "
             "is longer than its peers'.",
         .needs = "traces of at least two ranks that share collectives",
         .section = PageSection::answer,

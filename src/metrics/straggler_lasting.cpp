@@ -101,23 +101,4 @@ void LastingLag::finish(StepId step, std::int32_t replica, GroupId group, std::v
   }
 }
 
-void SumsByRank::add(const CauseSums& row) {
-  if (next_ >= sums_.size() || sums_[next_].rank != row.rank) {
-    const auto at = std::lower_bound(sums_.begin(), sums_.end(), row.rank, [](const CauseSums& of, RankId rank) { return of.rank < rank; });
-    next_ = static_cast<std::size_t>(at - sums_.begin());
-    if (at == sums_.end() || at->rank != row.rank) {
-      sums_.insert(at, row);
-      ++next_;
-      return;
-    }
-  }
-  sums_[next_++].combine(row);
-}
-
-void SumsByRank::move_to(std::vector<CauseSums>& out) {
-  out.insert(out.end(), sums_.begin(), sums_.end());
-  sums_.clear();
-  next_ = 0;
-}
-
 }  // namespace ccl::straggler

@@ -1,5 +1,6 @@
-// The causes of a group in a step (CausesOfStep), and which part of a launch lag is new. A CPU that does not wait for its device keeps its lag from collective to
-// collective: each of them is late by it, but it was made once. In: the matched collectives of one group in one step.
+// The causes of a group in a step (CausesOfStep), and which part of a launch lag is new. A CPU that does not wait for its
+// device keeps its lag from collective to collective: each of them is late by it, but it was made once. In: the matched
+// collectives of one group in one step.
 // Out: what of the delay of each is lag that was counted before (report stage).
 #pragma once
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "metrics/straggler_causes.hpp"
+#include "metrics/summed.hpp"
 
 namespace ccl::straggler {
 
@@ -48,18 +50,6 @@ class LastingLag {
   std::vector<std::pair<RankId, State>> states_;  // by rank
 };
 
-/// What each rank has in a group in a step; the members of a collective come by rank, as the sums lie.
-class SumsByRank {
- public:
-  void add(const CauseSums& row);
-  /// Behind what is there; begins anew.
-  void move_to(std::vector<CauseSums>& out);
-
- private:
-  std::vector<CauseSums> sums_;
-  std::size_t next_ = 0;  // where the next one is looked for first
-};
-
 /// The instances of a group in a step, in order of their ends, into rows of causes, one a rank. Asked again for every group
 /// and step: what it works in is kept.
 class CausesOfStep {
@@ -86,12 +76,13 @@ class CausesOfStep {
     if (any.step != outside_step) lag_.finish({any.iteration, any.step}, any.replica, any.group, rows_);
     for (const CauseSums& row : rows_) sums_.add(row);
     sums_.move_to(out);
+    sums_.clear();
   }
 
  private:
   const Stages* stages_;
   LastingLag lag_;
-  SumsByRank sums_;
+  SummedInTurn<CauseSums> sums_;  // the members of a collective come by rank
   std::vector<CauseSums> rows_;  // of one instance
 };
 

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "core/statistics.hpp"
 #include "metrics/not_judged.hpp"
@@ -147,12 +149,11 @@ void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
 
 /// A rank that meets no other in a matched collective, as where its trace does not tell its groups, is in time for nobody.
 void add_unmatched(const Ranks& ranks, const std::vector<RankBlame>& judged, Report& out) {
+  std::set<std::pair<std::int32_t, RankId>> met;  // replica and rank
+  for (const RankBlame& rank : judged) met.insert({rank.replica, rank.rank});
   std::vector<std::int32_t> unmatched;
   for (const RankEntry& entry : ranks.entries) {
-    const bool found = std::any_of(judged.begin(), judged.end(), [&](const RankBlame& rank) {
-      return rank.replica == entry.replica && rank.rank == entry.rank;
-    });
-    if (!found && entry.takes_part && entry.status == RankStatus::ok && entry.facts.whole_steps_count() > 0)
+    if (!met.contains({entry.replica, entry.rank}) && entry.takes_part && entry.status == RankStatus::ok && entry.facts.whole_steps_count() > 0)
       unmatched.push_back(entry.rank.value);
   }
   if (unmatched.empty()) return;

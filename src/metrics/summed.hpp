@@ -31,34 +31,46 @@ class Summed {
   typename Rows::iterator last_ = rows_.end();
 };
 
-/// The same for rows of ranks that come group by group, each in order of steps: of a rank, the row behind the last one is
-/// looked at first.
+/// The same in one list, for rows that come in order of their keys again and again: the row behind the last one is looked at
+/// first.
+template <class Row>
+class SummedInTurn {
+ public:
+  void add(const Row& row) {
+    const auto key = row.key();
+    auto at = rows_.begin() + static_cast<std::ptrdiff_t>(next_);
+    if (at == rows_.end() || at->key() != key)
+      at = std::lower_bound(rows_.begin(), rows_.end(), key, [](const Row& known, const auto& k) { return known.key() < k; });
+    if (at == rows_.end() || at->key() != key)
+      at = rows_.insert(at, row);
+    else
+      at->combine(row);
+    next_ = static_cast<std::size_t>(at - rows_.begin()) + 1;
+  }
+  void move_to(std::vector<Row>& out) const { out.insert(out.end(), rows_.begin(), rows_.end()); }
+  /// Begins anew in the memory that it has.
+  void clear() {
+    rows_.clear();
+    next_ = 0;
+  }
+
+ private:
+  std::vector<Row> rows_;
+  std::size_t next_ = 0;
+};
+
+/// The same for rows of ranks that come group by group, each in order of steps.
 template <class Row>
 class SummedByRank {
  public:
   explicit SummedByRank(std::size_t ranks_count) : ranks_(ranks_count) {}
-  void add(std::int32_t rank_row, const Row& row) {
-    auto& [rows, next] = ranks_[static_cast<std::size_t>(rank_row)];
-    const auto key = row.key();
-    auto at = rows.begin() + static_cast<std::ptrdiff_t>(next);
-    if (at == rows.end() || at->key() != key)
-      at = std::lower_bound(rows.begin(), rows.end(), key, [](const Row& known, const auto& k) { return known.key() < k; });
-    if (at == rows.end() || at->key() != key)
-      at = rows.insert(at, row);
-    else
-      at->combine(row);
-    next = static_cast<std::size_t>(at - rows.begin()) + 1;
-  }
+  void add(std::int32_t rank_row, const Row& row) { ranks_[static_cast<std::size_t>(rank_row)].add(row); }
   void move_to(std::vector<Row>& out) const {
-    for (const Rank& rank : ranks_) out.insert(out.end(), rank.rows.begin(), rank.rows.end());
+    for (const SummedInTurn<Row>& rank : ranks_) rank.move_to(out);
   }
 
  private:
-  struct Rank {
-    std::vector<Row> rows;
-    std::size_t next = 0;
-  };
-  std::vector<Rank> ranks_;
+  std::vector<SummedInTurn<Row>> ranks_;
 };
 
 }  // namespace ccl

@@ -8,8 +8,8 @@
 
 namespace ccl {
 
-/// No duration is negative: readers leave such events out. Sorts the events by (start, lane, correlation) and renumbers collectives, memory operations and shapes; sorts the
-/// steps; gives every event its step (its launch's start in the CPU step; without any launch in the file, its GPU
+/// No duration is negative: readers leave such events out. Sorts the events by (start, lane, correlation) and renumbers
+/// collectives, memory operations and shapes; sorts the steps; gives every event its step (its launch's start in the CPU step; without any launch in the file, its GPU
 /// start; launch-less events of a file with launches are outside); fills the GPU windows and gaps; lists devices;
 /// computes the fingerprint; reports overlaps on one stream, missing markers and launches, events
 /// that are nearly all of the time or far from all others.

@@ -10,13 +10,7 @@ namespace ccl::test {
 inline std::vector<MadeOp> three_ranks(std::int64_t slow_ns) {
   std::vector<MadeOp> ops;
   const auto add = [&](std::int32_t rank, std::int64_t start_ns, std::int64_t end_ns, const char* name) -> MadeOp& {
-    MadeOp op;
-    op.start_ns = start_ns;
-    op.end_ns = end_ns;
-    op.launch_ns = 0;
-    op.name = string_id(name);
-    op.rank_row = rank;
-    return ops.emplace_back(op);
+    return ops.emplace_back(op(rank, start_ns, end_ns, name));
   };
   for (const std::int32_t rank : {0, 1, 2}) {
     const std::int64_t ready_ns = rank == 1 ? slow_ns : 100;
