@@ -14,11 +14,12 @@ constexpr std::int64_t most_known_bytes = std::int64_t{1} << 43;  // of a GPU wh
 std::int64_t from_other(const Collective& row, std::int64_t other, bool is_in) {
   if (other < 0) return -1;
   const std::int64_t n = row.group_size;
+  const auto all = [&] { return other > most_known_bytes / n ? -1 : other * n; };  // a wrong group size must not overflow
   switch (row.op) {
     case CollectiveOp::all_reduce: case CollectiveOp::all_to_all: case CollectiveOp::broadcast:
     case CollectiveOp::reduce: return other;
-    case CollectiveOp::all_gather: return n < 1 ? -1 : is_in ? other / n : other * n;
-    case CollectiveOp::reduce_scatter: return n < 1 ? -1 : is_in ? other * n : other / n;
+    case CollectiveOp::all_gather: return n < 1 ? -1 : is_in ? other / n : all();
+    case CollectiveOp::reduce_scatter: return n < 1 ? -1 : is_in ? all() : other / n;
     default: return -1;
   }
 }

@@ -53,6 +53,12 @@ TEST(MessageSizes, MoreIsUnknownOrWhatTheOtherSideSays) {
   EXPECT_EQ(checked(message(CollectiveOp::all_gather, 19'000'000'000, absurd)), (Sizes{19'000'000'000, -1})) << "4 x is too much";
 }
 
+TEST(MessageSizes, OfAGroupThatCannotBeNothingIsSaid) {
+  Collective row = message(CollectiveOp::all_gather, std::int64_t{1} << 41, absurd);
+  row.group_size = INT32_MAX;
+  EXPECT_EQ(checked(row, 1, -1), (Sizes{std::int64_t{1} << 41, -1})) << "2^72 would not fit 64 bits";
+}
+
 TEST(MessageSizes, TheWarningTellsTheMemory) {
   for (const std::int64_t memory : {40'000'000'000LL, -1LL}) {
     RankTrace trace;
