@@ -10,6 +10,7 @@
 
 #include "comm/lending.hpp"
 #include "core/bytes.hpp"
+#include "core/heap_pages.hpp"
 #include "exchange/graph_order.hpp"
 #include "exchange/measured_graph.hpp"
 #include "exchange/settle_records.hpp"
@@ -62,6 +63,7 @@ void join_records(std::vector<std::vector<CollectiveRecord>> by_trace, LocalResu
   std::size_t count = 0;
   for (const auto& records : by_trace) count += records.size();
   local.records.reserve(count);
+  advise_heap_growth();
   for (auto& records : by_trace) {
     local.records.insert(local.records.end(), records.begin(), records.end());
     records = std::vector<CollectiveRecord>();  // braces alone would keep its memory
@@ -203,6 +205,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
       supplied = execution_traces.supply(file, trace, problems) || supplied;
       forget_impossible_sizes(trace, problem_of(Code::inout_disagree, file), problems);
       use.take(trace, number, options.lent.processors);
+      advise_heap_growth();
     });
     if (supplied) found.forget(Code::bytes_unknown);
     problems.unite(found);

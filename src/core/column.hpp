@@ -1,6 +1,7 @@
 // Column<T>: one growing array of plain values, the storage of everything that grows with a trace.
-// It grows in chunks by moving pages, not bytes (mremap), so nothing is copied and no second buffer is ever needed;
-// clear() keeps the pages, since the first touch of memory costs more than parsing into it.
+// It grows in chunks into addresses that it has reserved, and where these end by moving pages, not bytes (mremap), so nothing
+// is copied and no second buffer is ever needed; clear() keeps the pages, since the first touch of memory costs more than
+// parsing into it.
 #pragma once
 #include <sys/mman.h>
 
@@ -27,7 +28,7 @@ class Column {
   Column(const Column&) = delete;
   Column& operator=(const Column&) = delete;
   ~Column() {
-    if (data_ != nullptr) munmap(static_cast<void*>(data_), capacity_bytes_);
+    if (data_ != nullptr) munmap(static_cast<void*>(data_), reserved_bytes_);
   }
 
   void push_back(const T& value) {
@@ -50,6 +51,7 @@ class Column {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(capacity_bytes_, other.capacity_bytes_);
+    std::swap(reserved_bytes_, other.reserved_bytes_);
   }
 
   std::size_t size() const { return size_; }
@@ -74,32 +76,42 @@ class Column {
     std::size_t wanted = capacity_bytes_ + chunk;
     if (wanted < needed_bytes) wanted = needed_bytes;
     wanted = (wanted + first_chunk_bytes - 1) / first_chunk_bytes * first_chunk_bytes;
-    void* moved = data_ == nullptr
-                      ? mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                      : moved_pages(wanted);
-    if (moved == MAP_FAILED) throw std::bad_alloc();
-    if (wanted >= largest_chunk_bytes) madvise(moved, wanted, MADV_HUGEPAGE);  // advice only: failure costs speed
-    data_ = static_cast<T*>(moved);
+    if (wanted > reserved_bytes_) reserve(wanted);
+    // Advice only: failure costs speed. Of all, for what is advised in part can not be moved.
+    if (wanted >= largest_chunk_bytes) madvise(data_, reserved_bytes_, MADV_HUGEPAGE);
     capacity_bytes_ = wanted;
   }
 
+  /// Addresses alone: pages come when they are written. To move them stops the other threads of the process for a moment.
+  void reserve(std::size_t wanted) {
+    std::size_t reserved = wanted * 4;
+    void* moved = mapped(reserved);
+    if (moved == MAP_FAILED) moved = mapped(reserved = wanted);  // addresses are limited here
+    if (moved == MAP_FAILED) throw std::bad_alloc();
+    data_ = static_cast<T*>(moved);
+    reserved_bytes_ = reserved;
+  }
+
   /// MAP_FAILED: all is as before.
-  void* moved_pages(std::size_t wanted) {
+  void* mapped(std::size_t wanted) {
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    if (data_ == nullptr) return mmap(nullptr, wanted, PROT_READ | PROT_WRITE, flags, -1, 0);
 #ifdef __SANITIZE_THREAD__
     // ThreadSanitizer does not see mremap: who wrote there before would be in a race with who writes there now.
-    void* moved = mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* moved = mmap(nullptr, wanted, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (moved == MAP_FAILED) return moved;
     std::memcpy(moved, data_, size_ * sizeof(T));
-    munmap(static_cast<void*>(data_), capacity_bytes_);
+    munmap(static_cast<void*>(data_), reserved_bytes_);
     return moved;
 #else
-    return mremap(static_cast<void*>(data_), capacity_bytes_, wanted, MREMAP_MAYMOVE);
+    return mremap(static_cast<void*>(data_), reserved_bytes_, wanted, MREMAP_MAYMOVE);
 #endif
   }
 
   T* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_bytes_ = 0;
+  std::size_t reserved_bytes_ = 0;
 };
 
 }  // namespace ccl

@@ -1,10 +1,15 @@
 #include "core/column.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
 
 #include "core/processors.hpp"
+#include "support/sanitized.hpp"
 
 namespace ccl {
 namespace {
@@ -24,6 +29,37 @@ TEST(Column, GrowsByABoundedChunk) {
   for (std::size_t i = 0; i < 4'000'000; ++i) column.push_back(0);
   EXPECT_LE(column.capacity_bytes() - column.size() * sizeof(std::int64_t), std::size_t{5} << 20);
 }
+
+TEST(Column, StaysWhereItIsWhileItGrowsFourfold) {
+  Column<std::int64_t> column;
+  column.push_back(1);
+  const std::int64_t* const at = column.begin();
+  const std::size_t rows = column.capacity_bytes() / sizeof(std::int64_t);
+  column.resize(4 * rows);
+  EXPECT_EQ(column.begin(), at);
+  EXPECT_EQ(column[0], 1);
+}
+
+#ifdef __linux__
+[[noreturn]] void grow_with_few_addresses() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  Column<std::int64_t> column;
+  const rlim_t most = static_cast<rlim_t>(pages) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{40} << 20);
+  const rlimit limit{most, most};
+  setrlimit(RLIMIT_AS, &limit);
+  constexpr std::int64_t count = 3'000'000;  // 24 MB; 96 are not to be had
+  for (std::int64_t i = 0; i < count; ++i) column.push_back(i);
+  for (std::int64_t i = 0; i < count; ++i)
+    if (column[static_cast<std::size_t>(i)] != i) std::exit(1);
+  std::exit(0);
+}
+
+TEST(ColumnDeathTest, GrowsWhereAddressesAreLimited) {
+  if (test::dies_without_memory) GTEST_SKIP() << test::why_it_dies;
+  EXPECT_EXIT(grow_with_few_addresses(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(Column, ClearKeepsThePages) {
   Column<std::int32_t> column;
