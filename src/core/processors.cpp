@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -52,6 +53,105 @@ bool can_run_on([[maybe_unused]] const Processors& processors) {
 #endif
 }
 
+namespace {
+
+/// Tasks of one side_by_side(), for all threads that help with it.
+class Batch {
+ public:
+  explicit Batch(const std::vector<std::function<void()>>& tasks) : tasks_(tasks), thrown_(tasks.size()) {}
+  /// Of the thread that has them run: the first task is always its own.
+  void lead() {
+    if (!tasks_.empty()) run(0);
+    work();
+  }
+  void work() {
+    for (std::size_t task = next_++; task < tasks_.size(); task = next_++) run(task);
+  }
+  void rethrow_first() const {
+    for (const std::exception_ptr& one : thrown_)
+      if (one) std::rethrow_exception(one);
+  }
+
+ private:
+  void run(std::size_t task) {
+    try {
+      tasks_[task]();
+    } catch (...) {
+      thrown_[task] = std::current_exception();
+    }
+  }
+
+  const std::vector<std::function<void()>>& tasks_;
+  std::vector<std::exception_ptr> thrown_;
+  std::atomic<std::size_t> next_ = 1;
+};
+
+/// Who works where, and what is left for those whose own work ends first.
+class Helpers {
+ public:
+  void begin(const Processors& processors) {
+    const std::lock_guard lock(mutex_);
+    at_work_.push_back(&processors);
+  }
+  /// Helps with what was offered to these processors, then nobody is at work there.
+  void end(const Processors& processors) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const auto offer = std::find_if(offers_.begin(), offers_.end(), [&](const Offer& one) { return *one.to == processors; });
+      if (offer == offers_.end()) break;
+      Batch* const batch = offer->batch;
+      offers_.erase(offer);
+      inside_.push_back(batch);
+      lock.unlock();
+      batch->work();
+      lock.lock();
+      inside_.erase(std::find(inside_.begin(), inside_.end(), batch));
+      changed_.notify_all();
+    }
+    at_work_.erase(std::find(at_work_.begin(), at_work_.end(), &processors));
+  }
+  /// Those of these sets on which nobody is at work, one set for each thread; the others are offered the batch.
+  std::vector<const Processors*> idle_of(std::span<const Processors> sets, Batch& batch) {
+    std::vector<const Processors*> idle;
+    const std::lock_guard lock(mutex_);
+    std::vector<const Processors*> taken = at_work_;
+    for (const Processors& set : sets) {
+      const auto found = std::find_if(taken.begin(), taken.end(), [&](const Processors* one) { return *one == set; });
+      if (found == taken.end()) {
+        idle.push_back(&set);
+      } else {
+        taken.erase(found);
+        offers_.push_back({&set, &batch});
+      }
+    }
+    return idle;
+  }
+  /// Nobody begins with it any more; waits for who has.
+  void withdraw(const Batch& batch) {
+    std::unique_lock lock(mutex_);
+    std::erase_if(offers_, [&](const Offer& one) { return one.batch == &batch; });
+    changed_.wait(lock, [&] { return std::find(inside_.begin(), inside_.end(), &batch) == inside_.end(); });
+  }
+
+ private:
+  struct Offer {
+    const Processors* to;
+    Batch* batch;
+  };
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<const Processors*> at_work_;
+  std::vector<Offer> offers_;
+  std::vector<const Batch*> inside_;  // once for each thread that helps
+};
+
+Helpers& helpers() {
+  static Helpers all;
+  return all;
+}
+
+}  // namespace
+
 /// A thread of the system, which runs one body after the other.
 class PlacedThread::Kept {
  public:
@@ -85,6 +185,7 @@ class PlacedThread::Kept {
   const Processors& processors() const { return processors_; }
   /// Nothing to run: the thread ends.
   void start(std::function<void()> body) {
+    if (body) helpers().begin(processors_);
     const std::lock_guard lock(mutex_);
     body_ = std::move(body);
     runs_ = true;
@@ -104,6 +205,7 @@ class PlacedThread::Kept {
       if (!body) return;
       lock.unlock();
       body();
+      helpers().end(processors_);
       lock.lock();
       runs_ = false;
       changed_.notify_all();
@@ -124,10 +226,10 @@ class PlacedThread::Asleep {
   /// Null: none has these processors.
   std::unique_ptr<Kept> take(const Processors& processors) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& one) { return one->processors() == processors; });
-    if (found == kept_.end()) return nullptr;
-    std::unique_ptr<Kept> kept = std::move(*found);
-    kept_.erase(found);
+    const auto last = std::find_if(kept_.rbegin(), kept_.rend(), [&](const auto& one) { return one->processors() == processors; });
+    if (last == kept_.rend()) return nullptr;
+    std::unique_ptr<Kept> kept = std::move(*last);
+    kept_.erase(std::next(last).base());
     return kept;
   }
   std::unique_ptr<Kept> make(const Processors& processors) {
@@ -169,27 +271,27 @@ void PlacedThread::join() {
 }
 
 void side_by_side(std::span<const Processors> lent, const std::vector<std::function<void()>>& tasks) {
-  std::vector<std::exception_ptr> thrown(tasks.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t task = next++; task < tasks.size(); task = next++) {
-      try {
-        tasks[task]();
-      } catch (...) {
-        thrown[task] = std::current_exception();
-      }
-    }
-  };
-  std::deque<PlacedThread> threads;
-  try {
-    for (std::size_t i = 0; i < lent.size() && i + 1 < tasks.size(); ++i) threads.emplace_back(lent[i], work);
-  } catch (const FatalError&) {
-    // Those that were started do it.
+  Batch batch(tasks);
+  if (lent.empty() || tasks.size() < 2) {
+    batch.lead();
+    return batch.rethrow_first();
   }
-  work();
-  threads.clear();  // joins
-  for (const std::exception_ptr& one : thrown)
-    if (one) std::rethrow_exception(one);
+  {
+    struct Offered {
+      const Batch& batch;
+      ~Offered() { helpers().withdraw(batch); }
+    };
+    const Offered offered{batch};
+    std::deque<PlacedThread> threads;
+    try {
+      for (const Processors* set : helpers().idle_of(lent.first(std::min(lent.size(), tasks.size() - 1)), batch))
+        threads.emplace_back(*set, [&batch] { batch.work(); });
+    } catch (const FatalError&) {
+      // Those that were started do it.
+    }
+    batch.lead();
+  }
+  batch.rethrow_first();
 }
 
 }  // namespace ccl

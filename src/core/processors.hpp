@@ -40,9 +40,10 @@ class PlacedThread {
   std::unique_ptr<Kept> kept_;  // null: has ended
 };
 
-/// Runs all tasks, on the calling thread and one more for each of the lent sets of processors, each task on the next
-/// thread that is free. With nothing lent they run one after the other in their order. Throws what the first task in this order
-/// threw, when all have ended.
+/// Runs all tasks, on the calling thread, which begins with the first, and one more for each of the lent sets of processors, each
+/// task on the next thread that is free. Where a thread is at work already (a task of it runs tasks of its own) it helps when its
+/// work has ended. With nothing lent they run one after the other in their order. Throws what the first task in this order threw,
+/// when all have ended.
 void side_by_side(std::span<const Processors> lent, const std::vector<std::function<void()>>& tasks);
 
 }  // namespace ccl

@@ -8,10 +8,14 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <stdexcept>
+#include <vector>
 
 #include "core/problems.hpp"
 #include "support/sanitized.hpp"
@@ -65,6 +69,58 @@ TEST(SideBySide, TheFirstOfSeveralFailuresIsThrownWhenAllHaveEnded) {
     }
     EXPECT_EQ(ran, 4);
   }
+}
+
+/// A task that ends when so many of its kind run at once; false: they never did.
+class Together {
+ public:
+  explicit Together(int count) : count_(count) {}
+  bool arrive() {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (++arrived_; arrived_ < count_;) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      sched_yield();
+    }
+    return true;
+  }
+
+ private:
+  int count_;
+  std::atomic<int> arrived_ = 0;
+};
+
+TEST(Processors, WhoseWorkHasEndedHelpsWithTasksThatATaskRuns) {
+  const std::vector<Processors> one{own_processors()};
+  for (const bool ends_first : {false, true}) {
+    Together inner(2);
+    std::atomic<bool> began = false, ended = false;
+    std::array<bool, 2> met{};
+    const auto runs_tasks = [&] {
+      while (ends_first && !ended) sched_yield();
+      side_by_side(one, {[&] { began = true, met[0] = inner.arrive(); }, [&] { began = true, met[1] = inner.arrive(); }});
+    };
+    const auto is_short = [&] {
+      while (!ends_first && !began) sched_yield();
+      ended = true;
+    };
+    side_by_side(one, {runs_tasks, is_short});
+    EXPECT_TRUE(met[0] && met[1]);
+  }
+}
+
+TEST(Processors, NoSecondThreadIsStartedWhereOneIsAtWork) {
+  const std::vector<Processors> one{own_processors()};
+  std::atomic<bool> over = false;
+  std::set<pthread_t> ran;
+  const auto runs_tasks = [&] {
+    const auto notes = [&] { ran.insert(pthread_self()); };  // one thread alone: no lock
+    side_by_side(one, {notes, notes, notes, notes});
+    over = true;
+  };
+  side_by_side(one, {runs_tasks, [&] {
+                       while (!over) sched_yield();
+                     }});
+  EXPECT_EQ(ran.size(), 1U);
 }
 
 TEST(Processors, AThreadRunsWhereItIsPlaced) {
