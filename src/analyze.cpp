@@ -5,11 +5,13 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "comm/lending.hpp"
 #include "core/bytes.hpp"
+#include "core/freed_memory.hpp"
 #include "core/heap_pages.hpp"
 #include "exchange/graph_order.hpp"
 #include "exchange/measured_graph.hpp"
@@ -155,7 +157,8 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
   std::vector<std::vector<CollectiveRecord>> records_by_trace;
   const TraceUse use{input, config, context, metrics, local, records_by_trace, comm.worker(), segments, records, chains, events, windows};
   const ExecutionTraces execution_traces(input, options);
-  std::optional<Readers> readers(std::in_place);
+  auto readers = std::make_shared<Readers>();
+  std::size_t most_events = 0;  // of a trace
   options.communicators = &communicators;
   for (const OwnFile& own : own_files(input, comm.worker())) {
     const std::int32_t number = own.number;  // Clang 14 captures no structured bindings
@@ -204,6 +207,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
       timings.events_count += trace.events_count;
       supplied = execution_traces.supply(file, trace, problems) || supplied;
       forget_impossible_sizes(trace, problem_of(Code::inout_disagree, file), problems);
+      most_events = std::max(most_events, trace.events.size());
       use.take(trace, number, options.lent.processors);
       advise_heap_growth();
     });
@@ -213,6 +217,7 @@ LocalResults analyze(const Input& input, const Config& config, const Classifier&
     took();
   }
   local.ended_early |= progress.stop_requested();
+  if (!is_large(most_events)) local.reading_memory = std::move(readers);
   readers.reset();
   join_records(std::move(records_by_trace), local);
   return local;
@@ -298,7 +303,7 @@ Matched unmatched(const Ranks& ranks) {
   return none;
 }
 
-void close(const LocalResults& local, const Matched& matched, ClosingContext context, const Comm& comm, Metrics& metrics) {
+void close(LocalResults& local, const Matched& matched, ClosingContext context, const Comm& comm, Metrics& metrics) {
   const Lending lending = lend_to_busy(context.ranks.workers(), comm);
   context.lent = lending.processors();
   for (const auto& metric : metrics) metric->matched(matched.mine, context);
@@ -313,6 +318,7 @@ void close(const LocalResults& local, const Matched& matched, ClosingContext con
                            records.subspan(first, count), verdicts.empty() ? verdicts : verdicts.subspan(first, count)};
     std::vector<std::function<void()>> tasks;
     for (const auto& metric : metrics) tasks.emplace_back([&rank, &context, of = metric.get()] { of->closing(rank, context); });
+    if (local.reading_memory) tasks.emplace_back([&local] { local.reading_memory.reset(); });
     side_by_side(context.lent, tasks);
   }
 }

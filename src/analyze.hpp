@@ -41,6 +41,7 @@ struct LocalResults {
   bool keeps_chains = false;                        // alike on all workers
   std::int64_t snapshots_count = 0;  // memory snapshots that were read
   bool ended_early = false;
+  std::shared_ptr<void> reading_memory;  // what readers kept for the next trace, until close()
 };
 
 /// Reads this worker's files, largest first; every metric sees every trace once. Memory: one trace's events, plus the
@@ -73,7 +74,7 @@ Matched unmatched(const Ranks& ranks);
 
 /// matched() with the instances this worker owns, closing() for each of its ranks. Collective: workers without ranks lend
 /// their processors meanwhile.
-void close(const LocalResults& local, const Matched& matched, ClosingContext context, const Comm& comm, Metrics& metrics);
+void close(LocalResults& local, const Matched& matched, ClosingContext context, const Comm& comm, Metrics& metrics);
 
 /// graph() with each step this worker owns. The chains are given up. Collective; returns the bytes sent.
 std::int64_t close_graphs(LocalResults& local, const Matched& matched, const ClosingContext& context, const Comm& comm,
