@@ -129,7 +129,8 @@ void check_ends(MatchedCollectives& matched, std::size_t first_instance, MatchCo
       std::string why;
       if (instance.suspect)  // a message, since it was matched
         why = "message of rank " + std::to_string(members[0].rank.value) + " to rank " +
-              std::to_string(members[1].rank.value) + " that could be another one, as some are missing";
+              std::to_string(members[1].rank.value) + " that could be another one, as " +
+              (instance.rule == MatchRule::pair ? "one begun later had ended before" : "some are missing");
       else if (const auto at = std::find_if(members.begin(), members.end(), is_too_short); at != members.end())
         why = std::string(to_text(instance.op)) + " of " + std::to_string(at->payload_bytes) + " bytes that takes rank " +
               std::to_string(at->rank.value) + " " + std::to_string(at->dur_ns) + " ns";

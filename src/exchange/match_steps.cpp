@@ -121,13 +121,30 @@ std::vector<bool> uncertain(std::vector<AlignItem> a, std::vector<AlignItem> b,
   return out;
 }
 
+/// Marks those that do not end in the order in which they start, and all between. Messages of one communicator from one
+/// rank to another do; where they do not, there are several, and nothing says which message of the other rank is whose.
+void mark_overtaken(const RecordRefs& records, std::vector<bool>& marked) {
+  std::vector<std::int64_t> earliest_end(records.size() + 1, INT64_MAX);  // from each on
+  for (std::size_t i = records.size(); i-- > 0;) earliest_end[i] = std::min(earliest_end[i + 1], records[i]->end_ns());
+  std::int64_t latest_end = INT64_MIN;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const bool overtaken = latest_end > earliest_end[i];  // one before ends after one from here on
+    latest_end = std::max(latest_end, records[i]->end_ns());
+    if (overtaken || latest_end > earliest_end[i + 1]) marked[i] = true;
+  }
+}
+
 void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, MatchCounts& counts) {
   const std::vector<AlignItem> items_a = items_of(a, pair_signature), items_b = items_of(b, pair_signature);
   const bool agree = same_signatures(items_a, items_b);
   std::vector<bool> used_a(a.size(), false), used_b(b.size(), false);
+  std::vector<bool> overtaken_a(a.size(), false), overtaken_b(b.size(), false);
+  mark_overtaken(a, overtaken_a);
+  mark_overtaken(b, overtaken_b);
   const auto add = [&](std::size_t i, std::size_t j) {
     drafts.add({a[i], b[j]}, agree ? MatchRule::pair : MatchRule::aligned, CollectiveOp::send_recv, a[i]->step,
                static_cast<std::int32_t>(i));
+    drafts.instances.back().suspect = overtaken_a[i] || overtaken_b[j];
     used_a[i] = used_b[j] = true;
   };
   if (agree)
@@ -137,7 +154,7 @@ void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, M
     const std::vector<bool> doubtful = uncertain(items_a, items_b, pairs);
     for (const auto& [i, j] : pairs) {
       add(i, j);
-      drafts.instances.back().suspect = doubtful[i];
+      drafts.instances.back().suspect |= doubtful[i];
     }
   }
   const auto cause = a.empty() || b.empty() ? Unmatched::alone : Unmatched::unequal;

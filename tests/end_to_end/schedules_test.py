@@ -38,8 +38,9 @@ class SchedulesTest(unittest.TestCase):
         self.check("--mesh", "pp=4", "--layers", "4", "--schedule", "zb", "--microbatches", "6", source="name")
 
     def test_dualpipev_of_pytorch(self):
+        # A receive may be launched before the work of another micro-batch, as its sender sends it first: no name says so.
         self.check("--mesh", "pp=4", "--layers", "8", "--schedule", "dualpipev", "--microbatches", "9",
-                   source="name")
+                   source="name", batches_least=0.995)
 
     def test_1f1b_in_nvtx_ranges(self):
         self.check("--format", "nsys", *EXPERTS, "--schedule", "1f1b", "--microbatches", "4", untold=LOSS,

@@ -34,7 +34,8 @@ class StragglersTest(unittest.TestCase):
         return {row["rank"] for row in output.table("/process_group_members") if row["group"] == group}
 
     def test_a_healthy_pipeline_has_no_straggler(self):
-        for pp, microbatches, seed, more in ((2, 4, 1, ()), (4, 4, 2, ()), (4, 8, 3, ("--schedule", "interleaved"))):
+        for pp, microbatches, seed, more in ((2, 4, 1, ()), (4, 4, 2, ()), (4, 8, 3, ("--schedule", "interleaved")),
+                                             (4, 16, 1, ("--schedule", "dualpipev"))):
             with self.subTest(pp=pp, seed=seed):
                 _, output = self.planted(*pipeline(pp, microbatches, "--seed", str(seed), *more))
                 self.assertEqual(self.named(output), {})

@@ -195,6 +195,26 @@ TEST(Match, SendsMeetTheirReceives) {
   EXPECT_EQ(problems.count(Code::collective_unmatched), 1);
 }
 
+TEST(Match, MessagesThatOvertakeEachOtherAreSuspect) {
+  for (const bool overtaken : {true, false}) {
+    PlantedWorld world({0, 0});
+    const GroupId pp = world.add_group("pp", ranks_up_to(2));
+    for (const std::int64_t k : {0, 1, 2, 3}) world.add(pp, 0, 1000 * k, 1000 * k + 100, CollectiveOp::send, 64).peer = 1;
+    // Of two communicators: the second receive, begun later, gets the message of the second send.
+    for (const auto& [start, end] : {std::pair{0, 100}, {200, 2100}, {900, 1100}, {2900, 3100}})
+      world.add(pp, 1, start, overtaken || end != 2100 ? end : 300, CollectiveOp::recv, 64).peer = 0;
+    Problems problems;
+    const MatchedCollectives matched = world.assemble_alone(problems);
+    ASSERT_EQ(matched.instances.size(), 4U);
+    for (const MatchedInstance& i : matched.instances) {
+      EXPECT_EQ(i.suspect, overtaken && (i.ordinal == 1 || i.ordinal == 2)) << i.ordinal;
+      EXPECT_EQ(i.transfer_ns < 0, i.suspect);
+      EXPECT_TRUE(i.credible);
+    }
+    EXPECT_EQ(problems.count(Code::collective_suspect), overtaken ? 2 : 0);
+  }
+}
+
 TEST(Match, InAGroupOfTwoThePeerIsTheOther) {
   PlantedWorld world({0, 0});
   const GroupId pp = world.add_group("pp", ranks_up_to(2));

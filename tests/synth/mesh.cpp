@@ -72,24 +72,21 @@ class TopologyBuilder {
     if (own[pp_queue] >= 0) {
       const Group& group = topology_.groups[group_of(own[pp_queue])];
       const int n = mesh_.pp, at = place_of(mesh_, rank).pp;
-      const int next = group.members[static_cast<std::size_t>((at + 1) % n)];
-      const int previous = group.members[static_cast<std::size_t>((at + n - 1) % n)];
-      own[forward_send_queue] = pair(own[pp_queue], forward_send_queue, rank, next);
-      own[forward_receive_queue] = pair(own[pp_queue], forward_send_queue, previous, rank);
-      own[backward_send_queue] = pair(own[pp_queue], backward_send_queue, rank, previous);
-      own[backward_receive_queue] = pair(own[pp_queue], backward_send_queue, next, rank);
-      own[v_forward_send_queue] = pair(own[pp_queue], v_forward_send_queue, rank, previous);
-      own[v_forward_receive_queue] = pair(own[pp_queue], v_forward_send_queue, next, rank);
-      own[v_backward_send_queue] = pair(own[pp_queue], v_backward_send_queue, rank, next);
-      own[v_backward_receive_queue] = pair(own[pp_queue], v_backward_send_queue, previous, rank);
+      const auto join_neighbour = [&](int place, Queue to, Queue from) {
+        const int neighbour = group.members[static_cast<std::size_t>((place + n) % n)];
+        own[to] = pair(own[pp_queue], rank, neighbour);
+        own[from] = pair(own[pp_queue], neighbour, rank);
+      };
+      join_neighbour(at + 1, to_next_queue, from_next_queue);
+      join_neighbour(at - 1, to_previous_queue, from_previous_queue);
     }
     if (own[ring_send_queue] >= 0) {
       // The group itself has no collective of its own; its queues are the two directions of the ring.
       const int whole = channels_.at({ring_send_queue, ring_first(rank), -1});
       const int n = mesh_.cp, at = place_of(mesh_, rank).cp;
       const auto members = topology_.groups[group_of(whole)].members;
-      own[ring_send_queue] = pair(whole, ring_send_queue, rank, members[static_cast<std::size_t>((at + 1) % n)]);
-      own[ring_receive_queue] = pair(whole, ring_send_queue, members[static_cast<std::size_t>((at + n - 1) % n)], rank);
+      own[ring_send_queue] = pair(whole, rank, members[static_cast<std::size_t>((at + 1) % n)]);
+      own[ring_receive_queue] = pair(whole, members[static_cast<std::size_t>((at + n - 1) % n)], rank);
     }
   }
 
@@ -101,10 +98,12 @@ class TopologyBuilder {
   std::size_t group_of(int channel) const {
     return static_cast<std::size_t>(topology_.channels[static_cast<std::size_t>(channel)].group);
   }
-  int pair(int whole, Queue direction, int source, int destination) {
-    auto [at, is_new] = channels_.try_emplace({direction + queue_count, source, destination},
+  /// One channel for all that a member of a group sends another: NCCL matches it in order.
+  int pair(int whole, int source, int destination) {
+    const auto group = static_cast<int>(group_of(whole));
+    auto [at, is_new] = channels_.try_emplace({queue_count + group, source, destination},
                                               static_cast<int>(topology_.channels.size()));
-    if (is_new) topology_.channels.push_back({static_cast<int>(group_of(whole)), source, destination, 2});
+    if (is_new) topology_.channels.push_back({group, source, destination, 2});
     return at->second;
   }
 

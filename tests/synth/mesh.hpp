@@ -20,7 +20,8 @@ struct Place {
 Place place_of(const Mesh& mesh, int rank);
 int rank_at(const Mesh& mesh, const Place& place);
 
-/// The queues of one GPU. Each communicator has its own, as NCCL gives it; a send and a receive direction too.
+/// The queues of one GPU. Each communicator has its own, as NCCL gives it; what a rank sends its neighbour in the
+/// pipeline and what it gets from it too.
 enum Queue {
   compute_queue,
   tp_queue,
@@ -28,15 +29,10 @@ enum Queue {
   replicate_queue,
   ep_queue,
   pp_queue,
-  forward_send_queue,
-  forward_receive_queue,
-  backward_send_queue,
-  backward_receive_queue,
-  // The way back of a V: its forwards go to the previous rank.
-  v_forward_send_queue,
-  v_forward_receive_queue,
-  v_backward_send_queue,
-  v_backward_receive_queue,
+  to_next_queue,
+  from_next_queue,
+  to_previous_queue,
+  from_previous_queue,
   ring_send_queue,
   ring_receive_queue,
   queue_count

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "launcher.hpp"
+#include "route.hpp"
 
 namespace synth {
 namespace {
@@ -11,13 +13,12 @@ namespace {
 class ProgramBuilder : Launcher {
  public:
   ProgramBuilder(const Job& job, const Topology& topology, int rank, int step, std::vector<Meeting>& meetings)
-      : Launcher(job, topology, rank, step, meetings) {}
+      : Launcher(job, topology, rank, step, meetings), route_(job) {}
 
   Program build() {
     phase_ = Phase::other;
     span(Span::load, 0, 0, [&] { load_batch(); });
-    const std::vector<Action> actions = order_of_work(job_.schedule, place_.pp, job_.mesh.pp, job_.microbatches,
-                                                      job_.virtual_stages() / job_.mesh.pp);
+    const std::vector<Action> actions = route_.order_of_work(place_.pp);
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
       begin(action);
@@ -55,23 +56,7 @@ class ProgramBuilder : Launcher {
                                              : Phase::weight;
     splits_ = action.split;
   }
-  int virtual_stage(int chunk) const {
-    if (is_v_shaped(job_.schedule)) return chunk == 0 ? place_.pp : job_.virtual_stages() - 1 - place_.pp;
-    return chunk * job_.mesh.pp + place_.pp;
-  }
-  /// Where a virtual stage and the next are on one rank, no message goes between them.
-  bool receives(const Action& action) const {
-    const int own = virtual_stage(action.chunk), source = action.work == Work::forward ? own - 1 : own + 1;
-    return source >= 0 && source < job_.virtual_stages() && rank_of(source) != place_.pp;
-  }
-  bool sends(const Action& action) const {
-    const int own = virtual_stage(action.chunk), target = action.work == Work::forward ? own + 1 : own - 1;
-    return target >= 0 && target < job_.virtual_stages() && rank_of(target) != place_.pp;
-  }
-  int rank_of(int stage) const {
-    const int pp = job_.mesh.pp;
-    return is_v_shaped(job_.schedule) && stage >= pp ? 2 * pp - 1 - stage : stage % pp;
-  }
+  int virtual_stage(int chunk) const { return route_.stage_of(place_.pp, chunk); }
   bool is_first(int chunk) const { return virtual_stage(chunk) == 0; }
   bool is_last(int chunk) const { return virtual_stage(chunk) == job_.virtual_stages() - 1; }
 
@@ -120,26 +105,38 @@ class ProgramBuilder : Launcher {
 
   // --- messages of the pipeline -------------------------------------------------------------------------------
 
-  /// Index of a message among the calls of a pipeline: 0 and 1 receive and send of a forward, 2 and 3 of a backward.
-  std::int32_t receive(const Action& action) {
-    if (job_.mesh.pp < 2 || !receives(action)) return -1;
-    const bool forward = action.work == Work::forward, back = is_v_shaped(job_.schedule) && action.chunk == 1;
-    const Queue queue = forward ? (back ? v_forward_receive_queue : forward_receive_queue)
-                                : (back ? v_backward_receive_queue : backward_receive_queue);
-    std::int32_t input = -1;
-    span(Span::message, forward ? 0 : 2, 0, [&] {
-      input = communicate(queue, Collective::recv, 0, tokens_ * m_.hidden, activations_, last_compute_);
-    });
-    return input;
+  /// All that goes to a neighbour is on one queue, in a pipeline of two whichever way round it goes.
+  bool is_next(int place) const {
+    return job_.mesh.pp == 2 ? place > place_.pp : place == (place_.pp + 1) % job_.mesh.pp;
   }
+
+  /// Receives are launched in the order of the neighbour's sends, as NCCL matches them: what comes before this one, too.
+  std::int32_t receive(const Action& action) {
+    const int source = route_.source_of(place_.pp, action);
+    if (source < 0) return -1;
+    const auto key = [](const Action& a) { return std::tuple(a.work, a.microbatch, a.chunk); };
+    if (incoming_.count(source) == 0) incoming_[source] = {route_.messages(source, place_.pp), 0};
+    auto& [messages, next] = incoming_[source];
+    while (received_.count(key(action)) == 0) {
+      const Action& message = messages.at(next++);
+      begin(message);
+      span(Span::message, message.work == Work::forward ? 0 : 2, 0, [&] {
+        received_[key(message)] = communicate(is_next(source) ? from_next_queue : from_previous_queue, Collective::recv, 0,
+                                              tokens_ * m_.hidden, activations_, last_compute_);
+      });
+    }
+    begin(action);
+    return received_.at(key(action));
+  }
+  /// Index of a message among the calls of a pipeline: 0 and 1 receive and send of a forward, 2 and 3 of a backward.
   void send(const Action& action) {
-    const bool forward = action.work == Work::forward, back = is_v_shaped(job_.schedule) && action.chunk == 1;
-    const Queue queue =
-        forward ? (back ? v_forward_send_queue : forward_send_queue) : (back ? v_backward_send_queue : backward_send_queue);
-    if (job_.mesh.pp > 1 && sends(action))
+    const bool forward = action.work == Work::forward;
+    if (const int target = route_.target_of(place_.pp, action); target >= 0) {
+      const Queue queue = is_next(target) ? to_next_queue : to_previous_queue;
       span(Span::message, forward ? 1 : 3, 0, [&] {
         communicate(queue, Collective::send, tokens_ * m_.hidden, 0, activations_, last_compute_, take_pending());
       });
+    }
     pending_ = -1;
   }
   void take_input(std::int32_t& input, const Unit& unit) {
@@ -382,7 +379,10 @@ class ProgramBuilder : Launcher {
     });
   }
 
+  const Route route_;
   std::map<std::int64_t, std::int32_t> gathered_;  // unit -> its all-gather
+  std::map<int, std::pair<std::vector<Action>, std::size_t>> incoming_;  // by place: its messages, the next of them
+  std::map<std::tuple<Work, int, int>, std::int32_t> received_;          // by work, micro-batch and chunk
   std::int32_t last_reduction_ = -1;
   bool splits_ = false;  // this backward leaves its weight gradients for later
 };

@@ -95,6 +95,22 @@ TEST(Simulate, EveryOperationRunsAfterItsLaunchAndAfterWhatItNeeds) {
   }
 }
 
+TEST(Simulate, SendAndReceiveOfAMessageAreOfOneMicroBatch) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Job job = random_job(seed);
+    const Topology topology = topology_of(job);
+    const JobRun run = simulate(job, topology);
+    for (const Instance& instance : run.instances) {
+      const Channel& channel = topology.channels[static_cast<std::size_t>(instance.channel)];
+      if (channel.source < 0 || topology.groups[static_cast<std::size_t>(channel.group)].dimension != "pp") continue;
+      const Op& one = op_of(job, run, instance, instance.members[0]);
+      const Op& other = op_of(job, run, instance, instance.members[1]);
+      ASSERT_EQ(one.microbatch, other.microbatch) << "seed " << seed;
+      ASSERT_EQ(one.phase, other.phase) << "seed " << seed;
+    }
+  }
+}
+
 TEST(Simulate, BudgetsAddUp) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const Job job = random_job(seed);

@@ -247,7 +247,7 @@ class TruthWriter {
         const std::pair<std::int64_t, std::int64_t> piece{std::max(op.start, from), std::min(op.end, until)};
         if (piece.first >= piece.second) continue;
         anything.push_back(piece);
-        const bool waits = op.instance >= 0 && op.queue >= pp_queue && op.queue <= v_backward_receive_queue;
+        const bool waits = op.instance >= 0 && op.queue >= pp_queue && op.queue <= from_previous_queue;
         if (!waits) working.push_back(piece);
       }
       const std::int64_t bubble = until - from - length_of(working), idle = until - from - length_of(anything);
