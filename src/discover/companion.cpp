@@ -141,6 +141,14 @@ void compare_numbers(const Companions& all, const Workload& used, Problems& prob
   }
 }
 
+/// A local batch goes with the global batch of its file: where another file's is used, it is a part of that.
+void fit_local_batch(const Companions& all, std::int64_t dp, Workload& out) {
+  if (!out.local_batch || !out.global_batch || dp < 1 || !all.toml) return;
+  const Workload& toml = all.toml->workload;
+  const std::int64_t of_toml = toml.global_batch ? *toml.global_batch.value : *out.local_batch.value * dp;
+  if (toml.local_batch && of_toml != *out.global_batch.value) out.local_batch = {};
+}
+
 /// The global batch as the files other than the card tell it, the one that is believed first.
 std::vector<Sourced<std::int64_t>> batches_beside_card(const Companions& all, std::int64_t dp) {
   std::vector<Sourced<std::int64_t>> batches;
@@ -215,6 +223,7 @@ void resolve_batch(const Companions& all, Workload& out, Problems& problems) {
       warn_of_arguments(problems, all,
                         "the arguments say a global batch of " + std::to_string(*said.value) + ", " + out.global_batch.source +
                             " " + std::to_string(*out.global_batch.value) + " (used)");
+  fit_local_batch(all, dp, out);
   if (out.global_batch && dp > 0 && *out.global_batch.value % dp == 0)
     set(out.local_batch, *out.global_batch.value / dp,
         "derived: global batch / " + std::to_string(dp) + " data-parallel ranks");

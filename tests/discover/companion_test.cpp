@@ -257,6 +257,28 @@ TEST(Resolve, MicroBatches) {
   EXPECT_EQ(w.microbatches.value, 16);
 }
 
+TEST(Resolve, MicroBatchesAreOfTheBatchThatIsUsed) {
+  Problems problems;
+  Companions all;
+  all.card = with_mesh("card", 2, 1, 4);
+  all.card->batch = 64;
+  all.card->batch_scope = "global";
+  all.toml = with_mesh("toml", 2, 1, 4);
+  all.toml->workload.local_batch = {8, "toml"};
+  Workload w = resolve_workload(all, problems);
+  EXPECT_EQ(w.global_batch.value, 64);
+  EXPECT_EQ(w.local_batch.value, 32) << "the TOML's 8 are of a global batch of 16";
+  EXPECT_EQ(w.microbatches.value, 32);
+  EXPECT_EQ(problems.count(Code::card_disagrees), 1);
+  all.toml->workload.global_batch = {64, "toml"};  // accumulates gradients of four local batches
+  w = resolve_workload(all, problems);
+  EXPECT_EQ(w.local_batch.value, 8);
+  EXPECT_EQ(w.microbatches.value, 8);
+  all.toml->workload.global_batch = {};
+  all.card->batch = 63;
+  EXPECT_FALSE(resolve_workload(all, problems).microbatches) << "no whole number for each of 2 ranks";
+}
+
 TEST(Resolve, NothingGivenNothingKnown) {
   Problems problems;
   const Workload w = resolve_workload(Companions(), problems);
