@@ -4,7 +4,9 @@
 // pp_wait = the part of it with a pipeline kernel, idle = the rest. ratio = Σ bubble / (stages · len(P)).
 // P = from the first start of a forward to the last end of a backward compute kernel of any of its ranks; where a rank
 // does not tell its phases apart, from the first to the last compute kernel of all (window_by_compute).
-// Merge: keys are disjoint. Headline: the ratio; absent if the clock residual exceeds 1 % of P.
+// C_unknown, communication of which nobody says for which parallelism it is, may be either: it counts as work in bubble(r),
+// and unknown(r) = len((C_unknown \ (C_PP ∪ the other work)) ∩ P) is by how much that may be too short.
+// Merge: keys are disjoint. Headline: the ratio; absent if the clock residual, or what is unknown, exceeds 1 % of P.
 #include <cmath>
 #include <map>
 #include <set>
@@ -28,7 +30,8 @@ struct PipelineBubble {
             .question = "How much of a pipeline's time do its stages have nothing to do?",
             .definition = "Sum over stages of the time without compute, copies or communication other than the "
                           "pipeline's own / (stages x window); the window goes from the first forward to the last "
-                          "backward kernel of the pipeline's ranks in the step, on the corrected clock. Ideal of 1F1B and GPipe: (p - 1) / (v m + p - 1).",
+                          "backward kernel of the pipeline's ranks in the step, on the corrected clock. Ideal of 1F1B and GPipe: (p - 1) / (v m + p - 1). "
+                          "Absent where it depends by more than 1 % of the window on communication of unknown parallelism.",
             .needs = "pipeline parallelism (a process group of it, or a mesh with pp above 1)",
             .section = PageSection::overlap,
             .aliases = {},
@@ -45,7 +48,7 @@ struct PipelineBubble {
     RankId rank;
     std::int32_t replica = -1;
     std::int32_t stage = -1, stages_count = 0, stages_seen_count = 0, pipeline = -1;  // pipeline: its lowest rank
-    std::int64_t window_ns = 0, bubble_ns = 0, pp_wait_ns = 0;
+    std::int64_t window_ns = 0, bubble_ns = 0, pp_wait_ns = 0, unknown_ns = 0;
     bool window_by_compute = true;
     auto key() const { return std::tuple(step, rank, replica); }
     static TableInfo table() { return {"rows", "bubble of each step on each rank"}; }
@@ -59,6 +62,7 @@ struct PipelineBubble {
       all.push_back(column("bubble_ns", &Row::bubble_ns, "ns", "window without compute, copies or other communication"));
       all.push_back(column("pp_wait_ns", &Row::pp_wait_ns, "ns", "part of the bubble inside pipeline kernels"));
       all.push_back(integer_column<Row>("idle_ns", "ns", "bubble_ns - pp_wait_ns", {}, [](const Row& row) { return row.bubble_ns - row.pp_wait_ns; }));
+      all.push_back(column("unknown_ns", &Row::unknown_ns, "ns", "window with nothing but communication of unknown parallelism, not counted as bubble"));
       all.push_back(column("window_by_compute", &Row::window_by_compute, "", "1 = a rank does not tell forward from backward: from first to last compute kernel"));
       all.push_back(derived<Row>("bubble_ratio", "", "bubble_ns / window_ns", [](const Row& row) {
         return ratio(static_cast<double>(row.bubble_ns), static_cast<double>(row.window_ns));
@@ -90,10 +94,11 @@ struct PipelineBubble {
       // One shift for the whole step keeps the window's length the same on all ranks.
       const std::int64_t shift = context.clock.corrected(entry.host_index, step.work_start_ns) - step.work_start_ns;
       const Interval window{common.start_ns - shift, common.end_ns - shift};
-      const Intervals working = clip(busy.working, window);
+      const Intervals working = clip(unite(busy.working, busy.unknown), window);
       row.window_ns = window.length_ns();
       row.bubble_ns = row.window_ns - length_ns(working);
       row.pp_wait_ns = length_ns(subtract(clip(busy.pipeline, window), working));
+      row.unknown_ns = length_ns(subtract(clip(busy.unknown, window), unite(busy.working, busy.pipeline)));
       out.of<Row>().push_back(row);
     }
   }
@@ -123,6 +128,11 @@ struct PipelineBubble {
     if (has_several_clocks(context.ranks, context.clock) && residual_ns > shortest_ns / 100)
       return out.absent(fmt::format("the clocks are known to {} only, more than 1 % of the window ({})",
                                     microseconds(static_cast<double>(residual_ns)), milliseconds(static_cast<double>(shortest_ns))));
+    const PooledRatio unknown = pooled_ratio(rows, [](const Row& row) { return row.unknown_ns; }, window);
+    if (unknown.value > most_unknown_ratio)
+      return out.absent(fmt::format("{} to {} of the pipeline's time: not known is for which parallelism communication is "
+                                    "that takes {} of it",
+                                    percent(pooled.value), percent(pooled.value + unknown.value), percent(unknown.value)));
     add_pooled(out, "bubble", pooled, "bubble, of the pipeline's time");
     out.value("pp_wait_ratio", wait.value, "part of it spent inside pipeline kernels");
     out.value("idle_ratio", pooled.value - wait.value, "part of it with nothing running");
@@ -146,24 +156,28 @@ struct PipelineBubble {
   }
 
  private:
+  static constexpr double most_unknown_ratio = 0.01;
+
   struct Busy {
     Intervals working;   // K ∪ C_nonPP ∪ M
     Intervals pipeline;  // C_PP
+    Intervals unknown;   // C_unknown
   };
 
   static Busy busy_of(const ClosingRank& rank, const Groups& groups) {
-    Intervals pipeline, other;
+    Intervals pipeline, other, unknown;
     for (const CollectiveRecord& record : rank.records) {
-      const bool own = dimension_of(groups, record.group, record.op) == Dimension::pp;
-      append_merged(own ? pipeline : other, {record.start_ns, record.end_ns()});
+      const Dimension dimension = dimension_of(groups, record.group, record.op);
+      Intervals& of = dimension == Dimension::pp ? pipeline : dimension == Dimension::unknown ? unknown : other;
+      append_merged(of, {record.start_ns, record.end_ns()});
     }
     // Records do not tell the device: of several, the one that communicates most is the pipeline's.
     const RankSegments& all = *std::max_element(rank.segments.begin(), rank.segments.end(), [](const auto& a, const auto& b) {
       return ccl::length_ns(a.communication) < ccl::length_ns(b.communication);
     });
-    // Communication kernels that carry no record at all are no pipeline kernels as far as is known.
-    other = unite(other, subtract(all.communication, unite(pipeline, other)));
-    return {unite(unite(all.compute, all.memory), other), pipeline};
+    // Communication kernels may carry no record at all.
+    unknown = unite(unknown, subtract(all.communication, unite(pipeline, other)));
+    return {unite(unite(all.compute, all.memory), other), pipeline, unknown};
   }
 
   /// On the corrected clock, over the stages that have this step; fills what the row says of it.

@@ -88,6 +88,38 @@ TEST(PipelineBubble, UncertainClocksGiveNoRatio) {
   EXPECT_EQ(run.result("pipeline_bubble").report.status, Status::absent);
 }
 
+// Two stages that work in turn, each in a send or receive meanwhile, of which nobody says for which parallelism it is.
+SmallRun untold_messages(std::int64_t message_ns) {
+  SmallRun run;
+  for (const std::int32_t rank : {0, 1})
+    run.add(TraceBuilder()
+                .rank(rank)
+                .step(1, 0, 2000)
+                .kernel("gemm", 0, rank == 0 ? 400 : 100)
+                .kernel("gemm", rank == 0 ? 900 : 600, rank == 0 ? 100 : 400)
+                .group("pp", "mesh_pp", {0, 1}, -1, Dimension::pp)
+                .group("some", "", {}, -1, Dimension::unknown)
+                .stream(9)
+                .collective(CollectiveOp::send_recv, "some", 64, rank == 0 ? 400 : 100, message_ns)
+                .build(),
+            "a");
+  return run;
+}
+
+TEST(PipelineBubble, MessagesOfUnknownParallelismMakeItAbsent) {
+  const MetricResult result = untold_messages(500).result("pipeline_bubble");
+  EXPECT_EQ(result.report.status, Status::absent);
+  EXPECT_EQ(result.report.reason, "0.0 % to 50.0 % of the pipeline's time: not known is for which parallelism communication is that "
+                                  "takes 50.0 % of it");
+  EXPECT_EQ(integer_at(result, "rows", 1, "unknown_ns"), 500);
+}
+
+TEST(PipelineBubble, FewMessagesOfUnknownParallelismDoNot) {
+  const MetricResult result = untold_messages(10).result("pipeline_bubble");
+  EXPECT_EQ(result.report.status, Status::ok);
+  EXPECT_DOUBLE_EQ(headline(result, "bubble_ratio"), 0.49);
+}
+
 TEST(PipelineBubble, TheIdealStandsBeside) {
   SmallRun run = two_stages(0);
   run.workload.microbatches = {4, "toml"};
