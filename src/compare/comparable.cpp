@@ -1,9 +1,11 @@
 #include "compare/comparable.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "compare/change.hpp"
 #include "core/number_list.hpp"
+#include "core/wording.hpp"
 
 namespace ccl {
 namespace {
@@ -61,6 +63,38 @@ std::string coverage(const StoredRun& run) {
          (whole >= 0 && whole < covered ? ", " + std::to_string(whole) + " of them whole" : "");
 }
 
+/// Of the communication kernels of the steps that both runs have, how many are in a collective or message that is matched
+/// with all its ranks; NaN where the file does not tell.
+double matched_share(const StoredRun& run, const RowFilter& filter) {
+  const std::string of_calls = "/metrics/coll_call_num/rows", of_matches = "/metrics/coll_call_num/logical";
+  if (!run.status("coll_call_num").has_values() || !run.has_table(of_calls) || !run.has_table(of_matches)) return NAN;
+  const auto sum = [&](const StoredTable& table, const std::vector<double>& values) {
+    const std::vector<double> iteration = table.numbers("iteration"), step = table.numbers("step");
+    double all = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const StepKey of{std::isnan(iteration[i]) ? -1 : iteration[i], step[i]};
+      if (step[i] >= 0 && !std::isnan(values[i]) && (filter.keeps_all() || filter.keeps_step(of))) all += values[i];
+    }
+    return all;
+  };
+  const StoredTable calls = run.table(of_calls), matches = run.table(of_matches);
+  std::vector<double> kernels = matches.numbers("members_count");
+  const std::vector<double> all = matches.numbers("collectives_count"), incomplete = matches.numbers("incomplete_count"),
+                            suspect = matches.numbers("suspect_count");
+  for (std::size_t i = 0; i < all.size(); ++i) kernels[i] *= std::max(0.0, all[i] - incomplete[i] - suspect[i]) / all[i];
+  const double calls_count = sum(calls, calls.numbers("calls_count"));
+  return calls_count == 0 ? NAN : sum(matches, kernels) / calls_count;
+}
+
+/// What waits where matching is lost is no longer counted: less of it is no improvement.
+void compare_matching(const StoredRun& first, const StoredRun& second, Comparability& found) {
+  constexpr double most = 0.01;
+  const double a = matched_share(first, found.rows.first), b = matched_share(second, found.rows.second);
+  if (!(std::abs(a - b) > most)) return;
+  found.unlike_matching = "matched collectives, on which it rests, hold " + percent(a) +
+                          " of the communication kernels in the first run and " + percent(b) + " in the second";
+}
+
 /// Without a card the bytes still tell: the same job moves the same bytes in a step.
 void compare_bytes(const StoredRun& first, const StoredRun& second, Comparability& found) {
   if (!found.same_ranks || !found.refusals.empty()) return;
@@ -113,6 +147,7 @@ Comparability comparability(const StoredRun& first, const StoredRun& second) {
   if (found.same_ranks) found.rows = {RowFilter(first.ranks_by_step(), second.ranks_by_step()),
                                       RowFilter(second.ranks_by_step(), first.ranks_by_step())};
   compare_bytes(first, second, found);
+  compare_matching(first, second, found);
   for (const auto& [which, run] : {std::pair("first", &first), {"second", &second}}) {
     const std::string ranks = lacking_ranks(*run), steps = run->headline_text("straggler_lag", "not_judged");
     if (!ranks.empty()) found.lacking.push_back({which, ranks});

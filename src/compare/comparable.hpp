@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/figures.hpp"
 #include "compare/rank_steps.hpp"
 #include "compare/stored_run.hpp"
 
@@ -19,6 +20,10 @@ struct Comparability {
   std::vector<Lacking> lacking;       // every verdict rests on less than the runs
   bool same_ranks = true;             // rank r of one is rank r of the other: same mesh and number of ranks
   RowFilters rows;                    // what both runs have
+  std::string unlike_matching;        // how far, where much more was matched in one run than in the other; else empty
+
+  /// Whether the figure rests on matched collectives, of which one run lacks many.
+  bool is_unlike(const Figure& figure) const { return figure.basis == Basis::matching && !unlike_matching.empty(); }
 };
 
 /// "missing rank 3, damaged ranks 4, 5": of one file; empty if it lacks nothing.

@@ -24,6 +24,11 @@ void note_absent(const StoredRun& first, const StoredRun& second, const Figure& 
     absent.push_back({figure.metric, nothing_in_common});
 }
 
+void note_unlike(const Figure& figure, const std::string& why, std::vector<AbsentMetric>& absent) {
+  const auto is_it = [&](const AbsentMetric& known) { return known.metric == figure.metric && known.why == why; };
+  if (std::none_of(absent.begin(), absent.end(), is_it)) absent.push_back({figure.metric, why});
+}
+
 double effect(const ComparedFigure& one) {
   const double moved = std::isnan(one.change.difference)
                            ? std::max(one.change.first_count, one.change.second_count) == 0 ? 0.0 : INFINITY
@@ -89,6 +94,10 @@ Comparison compare_runs(const StoredRun& first, const StoredRun& second, const s
       note_absent(first, second, figure, rows, out.absent);
       continue;
     }
+    if (out.comparability.is_unlike(figure)) {
+      note_unlike(figure, out.comparability.unlike_matching, out.absent);
+      continue;
+    }
     out.whole.push_back({figure, "", compare_samples(a.at(""), b.at(""), figure.better), 1});
   }
   if (chosen(metrics, "straggler_lag")) out.late = late_difference(late_ranks(first), late_ranks(second));
@@ -97,7 +106,7 @@ Comparison compare_runs(const StoredRun& first, const StoredRun& second, const s
     if (!chosen(metrics, figure.metric) || (of_ranks && !out.comparability.same_ranks)) continue;
     const bool in_first = first.status(figure.metric).has_values(), in_second = second.status(figure.metric).has_values();
     if (in_first != in_second) note_absent(first, second, figure, rows, out.absent);
-    if (!in_first || !in_second) continue;  // not computed is neither new nor gone
+    if (!in_first || !in_second || out.comparability.is_unlike(figure)) continue;  // not computed is neither new nor gone
     for (ComparedFigure& one : compare_split(first, second, figure, rows)) out.split.push_back(std::move(one));
   }
   return out;

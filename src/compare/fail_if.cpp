@@ -205,9 +205,9 @@ JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& s
   const std::vector<double> before = values_of(first, out.figure, bound, found.rows.first),
                             after = values_of(second, out.figure, bound, found.rows.second);
   out.change = compare_samples(before, after, out.figure.better);
-  if (before.empty() || after.empty()) {
+  if (before.empty() || after.empty() || found.is_unlike(out.figure)) {
     out.outcome = BoundOutcome::not_judged;
-    out.why = nothing_in_common;
+    out.why = before.empty() || after.empty() ? nothing_in_common : found.unlike_matching;
     return out;
   }
   if (bound.relative && !bound.points && std::isnan(out.change.change_ratio) && out.change.difference != 0)

@@ -24,6 +24,10 @@ Figure across(Figure figure) {
   figure.basis = Basis::across_ranks;
   return figure;
 }
+Figure matched(Figure figure) {
+  figure.basis = Basis::matching;
+  return figure;
+}
 Figure of_markers(Figure figure) {
   figure.basis = Basis::markers;
   return figure;
@@ -91,9 +95,9 @@ const std::vector<Figure>& key_figures() {
       of_rows("comm_comp_overlap", "compute per GPU and step", "compute_ns", Fold::mean, Unit::ns, lower),
       of_rows("comm_comp_overlap", "communication per GPU and step", "communication_ns", Fold::mean, Unit::ns, lower),
       share("gpu_utilization", "busy share of the period", "busy_ns", "period_ns", higher),
-      across(of_rows("straggler_lag", "wait for late ranks per rank and step", "wait_ns", Fold::mean, Unit::ns, lower)),
-      across(of_rows("straggler_lag", "blame of the latest rank of a step", "blame_ns", Fold::largest, Unit::ns, lower)),
-      across(of_rows("communication", "transfer bus bandwidth", "transfer_busbw_bytes_per_s", Fold::mean,
+      matched(of_rows("straggler_lag", "wait for late ranks per rank and step", "wait_ns", Fold::mean, Unit::ns, lower)),
+      matched(of_rows("straggler_lag", "blame of the latest rank of a step", "blame_ns", Fold::largest, Unit::ns, lower)),
+      matched(of_rows("communication", "transfer bus bandwidth", "transfer_busbw_bytes_per_s", Fold::mean,
                      Unit::bytes_per_second, higher)),
       of_rows("traffic_distribution", "bytes on the wire per rank and step", "wire_bytes", Fold::mean, Unit::bytes, neither),
       of_rows("coll_call_num", "communication calls per rank and step", "calls_count", Fold::mean, Unit::count, neither),
@@ -105,7 +109,7 @@ const std::vector<Figure>& key_figures() {
       of_rows("training_phases", "backward per GPU and step", "backward_ns", Fold::mean, Unit::ns, lower),
       of_rows("training_phases", "optimizer per GPU and step", "optimizer_ns", Fold::mean, Unit::ns, lower),
       {"microbatch", "by_phase", "time of a micro-batch", "wall_ns", "", Fold::mean, Unit::ns, lower, {}, "", false},
-      share("critical_path", "communication on the critical path", "communication_ns", "length_ns", lower),
+      matched(share("critical_path", "communication on the critical path", "communication_ns", "length_ns", lower)),
       {"what_if",
        "rows",
        "slowdown against peers (what if)",
@@ -116,7 +120,8 @@ const std::vector<Figure>& key_figures() {
        lower,
        {},
        "",
-       false},
+       false,
+       Basis::matching},
       of_rows("memory", "peak of memory in use, per rank", "peak_active_bytes", Fold::mean, Unit::bytes, lower),
       of_rows("memory", "peak of memory reserved, per rank", "peak_reserved_bytes", Fold::mean, Unit::bytes, lower),
       {"memory",
@@ -141,10 +146,10 @@ const std::vector<Figure>& split_figures() {
     std::vector<Figure> figures{
         split("ranks", "iter_time", "rows", "period on the GPU", {"rank"}, "period_ns", "", Unit::ns, lower),
         split("ranks", "comm_comp_overlap", "rows", "compute", {"rank"}, "compute_ns", "", Unit::ns, lower),
-        across(split("ranks", "straggler_lag", "rows", "blame", {"rank"}, "blame_ns", "", Unit::ns, lower)),
+        matched(split("ranks", "straggler_lag", "rows", "blame", {"rank"}, "blame_ns", "", Unit::ns, lower)),
         split("operations", "communication", "by_op", "time per call", {"op"}, "sum_ns", "calls_count", Unit::ns,
               lower),
-        across(split("operations", "communication", "by_op", "transfer bus bandwidth", {"op"},
+        matched(split("operations", "communication", "by_op", "transfer bus bandwidth", {"op"},
                      "transfer_busbw_bytes_per_s", "", Unit::bytes_per_second, higher)),
         split("dimensions", "comm_comp_overlap", "by_dimension", "exposed communication", {"dimension"}, "exposed_ns",
               "", Unit::ns, lower),
@@ -191,7 +196,7 @@ std::map<std::string, std::vector<double>> samples(const StoredRun& run, const F
     if (!filter.keeps_all() && figure.basis != Basis::markers) {
       const StepKey of_step{part(iteration[i]), by_step ? step[i] : -1};
       const RankKey of_rank{part(replica[i]), by_rank ? rank[i] : -1};
-      const bool over_ranks = !by_rank || (by_step && figure.basis == Basis::across_ranks);
+      const bool over_ranks = !by_rank || (by_step && (figure.basis == Basis::across_ranks || figure.basis == Basis::matching));
       const bool kept = over_ranks ? by_step && filter.keeps_step(of_step)
                         : by_step  ? filter.keeps(of_step, of_rank)
                                    : filter.keeps_rank(of_rank);

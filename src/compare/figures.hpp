@@ -15,8 +15,8 @@ enum class Unit { ns, bytes, count, ratio, per_second, bytes_per_second, factor 
 enum class Better { lower, higher, neither };
 
 /// What a value rests on: a rank's own events; what ranks are to each other, which is another thing where one of them is
-/// lost; the CPU's step markers, which stay where GPU events are lost.
-enum class Basis { rank, across_ranks, markers };
+/// lost; their matched collectives; the CPU's step markers, which stay where GPU events are lost.
+enum class Basis { rank, across_ranks, matching, markers };
 
 struct Figure {
   std::string metric, table;           // "iter_time", "rows"

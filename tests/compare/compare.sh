@@ -39,12 +39,27 @@ for trace in apart/profile_traces/*/rank3*; do
   case "$trace" in *.gz) gzip -c moved >"$trace" ;; *) cp moved "$trace" ;; esac
 done
 timeout 60 "$analyze" apart -o apart.h5 -q >out 2>err || exit 1
+# And with a third of the communication of rank 4 in a group that no other rank knows.
+cp -r again unmatched
+for trace in unmatched/profile_traces/*/rank4*; do
+  zcat -f "$trace" | awk '/"Process Group Name"/ && ++n % 3 == 0 { sub(/"Process Group Name": "[^"]*"/, "\"Process Group Name\": \"x\"")
+    sub(/"Process Group Description": "[^"]*"/, "\"Process Group Description\": \"other\"") } 1' >moved
+  case "$trace" in *.gz) gzip -c moved >"$trace" ;; *) cp moved "$trace" ;; esac
+done
+timeout 60 "$analyze" unmatched -o unmatched.h5 -q >out 2>err || exit 1
 timeout 60 "$analyze" base --metric iter_time -o few.h5 -q >out 2>err || exit 1
 plant other --seed 4 --hidden 512 --local-batch 2
 
 run 0 base.h5 again.h5
 expect "the same job: nothing changed" says out '^answer +no significant change in any of [0-9]+ figures'
 expect "no word on shares then" silent_about out 'shares \(changes in pt\) move'
+
+run 0 base.h5 unmatched.h5
+expect "waits are not compared where matching is lost" \
+  says out '^not compared +straggler_lag: matched collectives, on which it rests, hold 100\.0 %'
+expect "so they are neither better nor the same" silent_about out 'wait for late ranks per rank and step'
+run 2 base.h5 unmatched.h5 --fail-if 'straggler_lag>+3%'
+expect "nor is a bound on them kept" says out "NOT JUDGED"
 
 run 0 base.h5 slow.h5 -o c.h5
 expect "compute is 7 % slower" says out 'compute per GPU and step .* \+(6\.9|7\.0|7\.1) % .* worse'
