@@ -272,10 +272,11 @@ void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const
       key.replica = entry.replica;
       key.rank = entry.rank;
       key.step_shift = entry.step_shift;
+      key.keep_steps = entry.no_steps.empty();
       const std::span<CollectiveRecord> own(local.records.data() + local.first_record[trace],
                                             local.first_record[trace + 1] - local.first_record[trace]);
       settle_records(own, {comm.worker(), kept}, row, entry, groups, local.steps_chosen);
-      if (!local.events.empty()) settle_events(local.events[trace], row, entry.step_shift, kept);
+      if (!local.events.empty()) settle_events(local.events[trace], row, entry, kept);
       if (kept != local.first_record[trace])
         std::copy(own.begin(), own.end(), local.records.begin() + static_cast<std::ptrdiff_t>(kept));
       kept += own.size();

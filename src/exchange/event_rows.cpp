@@ -46,11 +46,11 @@ std::vector<EventRow> event_rows(const RankTrace& trace, const EventRoles& roles
   return rows;
 }
 
-void settle_events(std::vector<EventRow>& rows, std::int32_t rank_row, std::int64_t step_shift,
-                   std::size_t first_record) {
+void settle_events(std::vector<EventRow>& rows, std::int32_t rank_row, const RankEntry& entry, std::size_t first_record) {
   for (EventRow& row : rows) {
     row.rank_row = rank_row;
-    if (row.step != outside_step) row.step += step_shift;
+    if (!entry.no_steps.empty()) row.step = outside_step;
+    if (row.step != outside_step) row.step += entry.step_shift;
     if (row.record >= 0) row.record += static_cast<std::int32_t>(first_record);
   }
 }

@@ -10,6 +10,7 @@
 #include "core/kinds.hpp"
 #include "core/strings.hpp"
 #include "core/tables.hpp"
+#include "exchange/ranks.hpp"
 #include "metrics/microbatches.hpp"
 
 namespace ccl {
@@ -40,8 +41,7 @@ struct EventRow {
 std::vector<EventRow> event_rows(const RankTrace& trace, const EventRoles& roles, StringTable& strings);
 
 /// Once the trace is a row of /ranks and its first collective's number among the worker's is known.
-void settle_events(std::vector<EventRow>& rows, std::int32_t rank_row, std::int64_t step_shift,
-                   std::size_t first_record);
+void settle_events(std::vector<EventRow>& rows, std::int32_t rank_row, const RankEntry& entry, std::size_t first_record);
 
 /// Collective. Every worker's rows dealt out so that worker order is the order of /ranks, about as many on each; within
 /// a rank by (start, device, stream, correlation). Cost: 88 bytes a row once over the wire.

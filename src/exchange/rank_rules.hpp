@@ -27,7 +27,8 @@ std::string block_name(std::int32_t replica, std::int64_t first, std::int64_t si
 /// Within each (iteration, replica): where numbers differ, the times of the steps tell which are the same, if they can.
 /// Else a rank that shares fewer than half of its steps with the numbering most ranks use
 /// gets the shift in ±10 that lets it share most, if that is at least half; else it takes no part. Traces without
-/// markers take no part where others have them.
+/// markers have no steps where most others have them, nor those with markers where most have none: the whole of a trace
+/// is no step of the others.
 void settle_steps(Ranks& ranks, const Input& input, Problems& problems);
 constexpr std::int64_t largest_step_shift = 10;
 /// What to add to the step numbers of each of these entries of one iteration, as far as the times of their steps tell:

@@ -86,6 +86,8 @@ void settle_group(const std::vector<RankEntry*>& entries, const Input& input, Pr
   for (RankEntry* entry : entries) {
     if (has_markers(*entry) != markers_win) {
       entry->takes_part = false;
+      entry->no_steps = markers_win ? "no step markers" : "step markers, which most others have not";
+      entry->facts.steps.clear();
       warn(*entry, input,
            markers_win ? "it has no step markers, most others do" : "it has step markers, most others do not",
            problems);

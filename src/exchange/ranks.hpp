@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/comm.hpp"
@@ -61,6 +62,7 @@ struct RankEntry {
   RankStatus status = RankStatus::ok;
   std::int64_t step_shift = 0;             // added to this rank's step numbers before matching
   bool takes_part = true;                  // in cross-rank numbers
+  std::string_view no_steps;               // why it is told by no step: it has markers where most others have none, or none
 };
 
 /// "host node10"; a host that has no name is said by its ranks: "the host of ranks 4-7", of "?5" "the host of rank 5".

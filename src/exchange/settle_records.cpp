@@ -21,7 +21,7 @@ void settle_records(std::span<CollectiveRecord> records, RecordPlace place, std:
                     const Groups& groups, bool steps_chosen) {
   std::map<std::tuple<std::uint64_t, std::int64_t, CollectiveOp>, std::int32_t> ordinals;
   RecentlyFound next_ordinal(ordinals);
-  const bool lost_steps = entry.facts.lost_steps();
+  const bool lost_steps = entry.facts.lost_steps() || !entry.no_steps.empty();
   std::vector<GroupId> ids;  // by the rank's own group
   const auto id_of = [&](std::uint64_t own) {
     while (ids.size() <= own) ids.push_back(groups.id_of(row, static_cast<std::uint32_t>(ids.size())));
@@ -33,6 +33,7 @@ void settle_records(std::span<CollectiveRecord> records, RecordPlace place, std:
     record.local = number++;
     record.group = id_of(record.group.value);
     if (record.peer < -1) record.peer = rank_at_place(groups, record.group, -2 - record.peer);
+    if (!entry.no_steps.empty()) record.step = outside_step;
     if (record.step != outside_step) record.step += entry.step_shift;
     record.rank_row = row;
     record.rank = entry.rank;

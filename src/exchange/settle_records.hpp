@@ -18,7 +18,8 @@ struct RecordPlace {
 
 /// Records come in the order of the events, (start, lane, correlation): counting them up is the ordinal. Where steps were
 /// chosen (--step), those of no step have none: they are not missed when nothing matches them. Where steps of the rank
-/// lost events, those of no step are what is left of these: sums over them would be taken for those of whole steps.
+/// lost events, or are none of the others', those of no step are of these: sums over them would be taken for those of
+/// whole steps.
 void settle_records(std::span<CollectiveRecord> records, RecordPlace place, std::int32_t row, const RankEntry& entry,
                     const Groups& groups, bool steps_chosen);
 

@@ -173,7 +173,7 @@ class DefinedMetric final : public Metric {
       for (std::size_t i = list++; i < counts_.size(); i += list_count) {
         const BatchKey& key = keys[i / list_count];
         for (const auto end = row + static_cast<std::ptrdiff_t>(counts_[i]); row != end; ++row) {
-          if (!key.keep) continue;
+          if (!key.keep || (!key.keep_steps && is_of_step(*row))) continue;
           if (kept != row) *kept = *row;
           set_key(*kept++, key);
         }
@@ -277,6 +277,11 @@ class DefinedMetric final : public Metric {
 
  private:
   static constexpr std::size_t list_count = std::tuple_size_v<decltype(Tables::lists)>;
+  template <class Row>
+  static bool is_of_step(const Row& row) {
+    if constexpr (requires { row.step.step; }) return row.step.step != outside_step;
+    return false;
+  }
   template <class Row>
   static void set_key(Row& row, const BatchKey& key) {
     if constexpr (requires { row.rank = RankId(); }) row.rank = key.rank;

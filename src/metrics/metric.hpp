@@ -204,6 +204,7 @@ class Metric {
     bool keep = true;
     std::int32_t replica = -1;
     std::int64_t step_shift = 0;  // added to the step numbers, so that all tables number steps alike
+    bool keep_steps = true;       // false: what is told of a step is dropped, too
   };
   /// One memory snapshot. Its rows carry their final keys at once: settle() does not touch them.
   virtual void snapshot(const MemorySnapshot& snapshot, const LocalContext& context) = 0;

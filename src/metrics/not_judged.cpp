@@ -23,6 +23,7 @@ std::string where(const RankEntry& entry, const StepNumbers& lacking, bool all_o
 /// A file may be damaged before the first of its steps: then none of them is on record as lost.
 std::string why(const RankEntry& entry, const StepNumbers& lacking) {
   if (entry.facts.damaged()) return " (lost with the damage of the file)";
+  if (!entry.no_steps.empty()) return " (" + std::string(entry.no_steps) + ")";
   if (!entry.takes_part) return " (its steps fit no other rank's)";
   const std::string them = lacking.size() == 1 ? "it" : "them";
   const std::int64_t outside = entry.facts.outside_events_count;
@@ -86,7 +87,8 @@ NotJudged not_judged(const Ranks& ranks, StepsBy by) {
   Reasons reasons;
   for (const RankEntry& entry : ranks.entries) {
     const StepNumbers lacking = covered.lacking(entry);
-    if (lacking.empty() || (by == StepsBy::rank_alone && !entry.takes_part && !entry.facts.damaged())) continue;
+    if (lacking.empty()) continue;
+    if (by == StepsBy::rank_alone && !entry.takes_part && entry.no_steps.empty() && !entry.facts.damaged()) continue;
     const bool all_of_them = lacking.size() == covered.of_dump(entry).size();
     reasons.add(why(entry, lacking), where(entry, lacking, all_of_them, iterations.size() == 1), {entry.rank.value});
   }

@@ -89,12 +89,17 @@ std::string ranks_line(const Results& results) {
   return line + (mesh.known() ? "; mesh " + mesh_text(mesh) + " (from " + mesh.source + ")" : "; mesh unknown");
 }
 
-std::string steps_line(const RunFacts& facts) {
+std::string steps_line(const Results& results, const RunFacts& facts) {
   std::string line = counted(static_cast<std::size_t>(facts.steps_count), "step");
   std::vector<std::int32_t> iterations = facts.iterations;
   std::erase(iterations, -1);
   if (!iterations.empty())
     line += std::string(" in iteration") + (iterations.size() > 1 ? "s " : " ") + rank_list(iterations);
+  std::map<std::string_view, std::set<std::int32_t>> without;  // by reason
+  for (const RankEntry& entry : results.ranks.entries)
+    if (!entry.no_steps.empty()) without[entry.no_steps].insert(entry.rank.value);
+  for (const auto& [why, of] : without)
+    line += ", none of " + ranks_text({of.begin(), of.end()}) + " (" + std::string(why) + ")";
   return line;
 }
 
@@ -136,7 +141,7 @@ void add_input(Page& page, const Results& results) {
   std::string machine = counted(static_cast<std::size_t>(facts.gpus_count), "GPU");
   if (!facts.gpu_names.empty()) machine += " (" + joined(facts.gpu_names) + ")";
   machine += hosts_text(results.ranks, facts);
-  page.add_labelled("steps", steps_line(facts) + "; " + machine);
+  page.add_labelled("steps", steps_line(results, facts) + "; " + machine);
 }
 
 std::string severity_text(Severity severity, std::int64_t count) {

@@ -1,4 +1,7 @@
 """Every planted fault is named, and does no harm to what the other files say."""
+import glob
+import json
+import os
 import re
 import unittest
 
@@ -141,6 +144,34 @@ class FaultsTest(unittest.TestCase):
         self.assertNotIn("step_numbers_differ", output.warnings())
         instances = output.table("/collectives/instances")
         self.assertEqual({row["step"] for row in instances}, {5})
+
+    @staticmethod
+    def edit(folder, rank, change):
+        """change: of the whole text of the rank's trace."""
+        path, = glob.glob(os.path.join(folder.traces, "**", f"rank{rank}_*"), recursive=True)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(change(text))
+
+    @staticmethod
+    def without_events(text, unwanted):
+        trace = json.loads(text)
+        trace["traceEvents"] = [event for event in trace["traceEvents"] if not unwanted(event)]
+        return json.dumps(trace)
+
+    def test_a_rank_without_step_markers_is_judged_in_no_step(self):
+        folder, healthy = self.planted("--mesh", "dp_shard=4")
+        self.edit(folder, 2, lambda text: self.without_events(text, lambda e: e["name"].startswith("ProfilerStep#")))
+        output = folder.analyze(workers=2)
+        self.assertRegex(output.summary, r"none of rank 2 \(no\s+step\s+markers\)")
+        self.assertRegex(output.summary, r"not judged: rank 2 in any step \(no step markers\)")
+        self.assertNotRegex(output.summary, "longer than its peers: rank")
+        for metric, column in (("coll_call_num", "calls_count"), ("straggler", "compute_ns"),
+                               ("comm_comp_overlap", "compute_ns")):
+            rows, whole = ({(row["rank"], row["step"]): row[column] for row in of.table(f"/metrics/{metric}/rows")}
+                           for of in (output, healthy))
+            self.assertEqual(rows, {key: value for key, value in whole.items() if key[0] != 2})
 
     def test_all_to_all_lists_that_do_not_fit(self):
         folder, output = self.planted("--mesh", "dp_shard=4,ep=4", "--experts", "8", "--hidden", "512", "--fault", "bad_splits:rank=1")

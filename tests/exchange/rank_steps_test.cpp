@@ -118,11 +118,16 @@ TEST(StepNumbers, TracesWithoutMarkersGoWithTheirKind) {
   b.facts[0].steps[0].source = StepSource::marker;
   Ranks ranks = b.resolve();
   EXPECT_FALSE(ranks.entries[0].takes_part);
+  EXPECT_EQ(ranks.entries[0].no_steps, "step markers, which most others have not");
   EXPECT_TRUE(ranks.entries[1].takes_part);
   b.facts[1].steps[0].source = StepSource::marker;
   ranks = b.resolve();
   EXPECT_TRUE(ranks.entries[0].takes_part);
+  EXPECT_EQ(ranks.entries[0].no_steps, "");
+  EXPECT_EQ(ranks.entries[0].facts.steps.size(), 1U);
   EXPECT_FALSE(ranks.entries[2].takes_part);
+  EXPECT_EQ(ranks.entries[2].no_steps, "no step markers");
+  EXPECT_TRUE(ranks.entries[2].facts.steps.empty()) << "its whole trace is no step of the others";
   EXPECT_EQ(b.problems.count(Code::step_numbers_differ), 1);
 }
 

@@ -124,7 +124,7 @@ struct TwoLists {
   static void report(const Tables&, const ReportContext&, Report&) {}
 };
 
-// Rows of all traces lie in one list, those of the second are dropped, the third has none.
+// Rows of all traces lie in one list, those of the second are dropped, the third has none, the last none of a step.
 TEST(RowTables, EachTraceGetsItsKeys) {
   const auto metric = define_metric<TwoLists>();
   const Classifier classifier(merged_settings("kernels", Config()));
@@ -140,10 +140,11 @@ TEST(RowTables, EachTraceGetsItsKeys) {
     }
     return trace;
   };
-  for (const auto& ends_ns : std::vector<std::vector<std::int64_t>>{{10, 20}, {30}, {}, {40, 50, 60}})
+  for (const auto& ends_ns : std::vector<std::vector<std::int64_t>>{{10, 20}, {30}, {}, {40, 50, 60}, {70}})
     metric->local(traced(ends_ns), {config, workload, classifier, strings});
   const std::vector<Metric::BatchKey> keys{{7, RankId(5), true, -1, 0}, {7, RankId(1), false, -1, 0},
-                                           {7, RankId(2), true, -1, 0}, {7, RankId(3), true, 1, 100}};
+                                           {7, RankId(2), true, -1, 0}, {7, RankId(3), true, 1, 100},
+                                           {7, RankId(4), true, -1, 0, false}};
   metric->settle(keys);
   ByteWriter out;
   metric->pack(out);
@@ -157,11 +158,13 @@ TEST(RowTables, EachTraceGetsItsKeys) {
   }
   EXPECT_EQ(seen, (decltype(seen){{1, 5, -1, 10}, {2, 5, -1, 20}, {101, 3, 1, 40}, {102, 3, 1, 50}, {103, 3, 1, 60}}));
   const auto ranks = in.array<RankRow>();
-  ASSERT_EQ(ranks.size(), 2U);
+  ASSERT_EQ(ranks.size(), 3U);
   EXPECT_EQ(ranks[0].rank, RankId(3));
   EXPECT_EQ(ranks[0].steps_count, 3);
-  EXPECT_EQ(ranks[1].rank, RankId(5));
-  EXPECT_EQ(ranks[1].steps_count, 2);
+  EXPECT_EQ(ranks[1].rank, RankId(4));
+  EXPECT_EQ(ranks[1].steps_count, 1) << "what is told of the whole file stays";
+  EXPECT_EQ(ranks[2].rank, RankId(5));
+  EXPECT_EQ(ranks[2].steps_count, 2);
 }
 
 TEST(RowTables, RanksOfSortedRowsAreListedOnce) {
