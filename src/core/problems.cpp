@@ -29,7 +29,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::rank_from_name_after_clash, "rank_from_name_after_clash", notice, "Several files claim one rank inside; the numbers in their names were used.", "Check that the names are right."},
     {Code::step_numbers_differ, "step_numbers_differ", notice, "A rank numbers its steps differently from the others.", "A constant shift was applied where one fits, else the rank takes no part in cross-rank numbers; the detail says which."},
     {Code::no_step_markers, "no_step_markers", notice, "The trace has no ProfilerStep markers.", "The whole GPU span counts as one step, or where most other ranks have markers it is in no number of a step; call prof.step() in the training loop."},
-    {Code::no_launch_records, "no_launch_records", notice, "The trace has no CPU launch records, or its GPU events do not name them.", "GPU start times decide the step of an event."},
+    {Code::no_launch_records, "no_launch_records", notice, "The trace lacks CPU launch records, or its GPU events do not name them.", "GPU start times decide the step of an event, or where only some lack the launches around theirs."},
     {Code::kernels_outside_steps, "kernels_outside_steps", notice, "GPU events were launched outside every step.", "They count in whole-file rows only."},
     {Code::unknown_dtype, "unknown_dtype", notice, "A collective has an element type of unknown size.", "Its bytes are unknown."},
     {Code::bytes_unknown, "bytes_unknown", notice, "Communication kernels carry no message size.", "They count in time, not in bytes; newer PyTorch writes the sizes."},

@@ -34,6 +34,8 @@ std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t 
                                            std::span<const std::uint32_t> synchronised_ns) {
   std::vector<CollectiveRecord> records;
   records.reserve(trace.collectives.size());
+  // Of an event that launches put into a step its own may be missing.
+  const bool steps_tell = trace.has_launches() && !trace.steps.empty() && trace.steps.front().source == StepSource::marker;
   for (const Collective& collective : trace.collectives) {
     const std::size_t event = collective.event;
     const std::int32_t step = trace.events.step[event];
@@ -56,7 +58,7 @@ std::vector<CollectiveRecord> make_records(const RankTrace& trace, std::int32_t 
     record.op = collective.op;
     record.dtype = collective.dtype;
     record.has_arguments = collective.has_arguments;
-    record.launched = trace.events.launch_ns[event] != absent_ns;
+    record.launched = trace.events.launch_ns[event] != absent_ns || (steps_tell && trace.events.step[event] >= 0);
     record.coalesced = collective.coalesced;
     record.splits_disagree = splits_disagree(trace, collective);
     records.push_back(record);

@@ -9,6 +9,7 @@
 #include "parse/event_order.hpp"
 #include "parse/far_events.hpp"
 #include "parse/lost_steps.hpp"
+#include "parse/missing_launches.hpp"
 #include "parse/step_finder.hpp"
 #include "parse/step_markers.hpp"
 
@@ -136,6 +137,7 @@ std::int64_t count_overlaps(const RankTrace& trace) {
 
 struct Unlaunched {
   std::size_t all = 0, nameless = 0;  // events without a launch in the file; of them those that name none
+  std::size_t behind = 0;             // and those that name one behind the first in the file
 };
 
 Unlaunched count_unlaunched(const EventTable& events) {
@@ -145,14 +147,17 @@ Unlaunched count_unlaunched(const EventTable& events) {
     found.all += unlaunched ? 1 : 0;
     found.nameless += unlaunched && events.correlation[i] == 0 ? 1 : 0;
   }
+  found.behind = found.all == 0 || found.all == events.size() ? 0 : count_missing_launches(events);
   return found;
 }
 
-/// Launches of which none fits an event, or that many events do not name, tell no steps: as if there were none.
+/// Launches of which none fits an event, that many events do not name, or most of which are missing, tell no steps: as if
+/// there were none. Damage is asked for what it took.
 std::int64_t forget_useless_launches(const Unlaunched& found, RankTrace& trace) {
   constexpr std::size_t many = 100;  // one in so many: that is no damage here and there
   const std::size_t count = trace.events.size();
-  const bool useless = count > 0 && !trace.steps.empty() && (found.all == count || many * found.nameless > count);
+  const bool most_missing = trace.loss == FileLoss::nothing && found.behind > count - found.all;
+  const bool useless = count > 0 && !trace.steps.empty() && (found.all == count || many * found.nameless > count || most_missing);
   return useless ? std::exchange(trace.launches_count, 0) : 0;
 }
 
@@ -161,6 +166,16 @@ std::int64_t lose_what_names_no_launch(const Unlaunched& found, RankTrace& trace
   if (!trace.has_launches() || trace.steps.empty() || found.nameless == 0) return 0;
   if (trace.loss == FileLoss::nothing) trace.loss = FileLoss::pieces;
   return static_cast<std::int64_t>(found.nameless);
+}
+
+/// Of a damaged file lost_steps.hpp says what they mean.
+MissingLaunches place_missing(RankTrace& trace, bool markers, StepCounts& counts) {
+  if (!markers || counts.launchless == 0 || trace.loss != FileLoss::nothing) return {};
+  const MissingLaunches missing = place_by_correlation(trace);
+  trace.lost_events_count += missing.untold;
+  counts.outside -= missing.in_steps;
+  counts.launchless -= missing.placed;
+  return missing;
 }
 
 std::int64_t count_empty_steps(const std::vector<Step>& steps) {
@@ -200,9 +215,10 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   const std::int64_t useless_launches_count = forget_useless_launches(unlaunched, trace);
   warn(Code::event_damaged, lose_what_names_no_launch(unlaunched, trace),
        "GPU events without a correlation: what launched them is not known");
-  const StepCounts counts = assign_steps(trace, lent);
+  StepCounts counts = assign_steps(trace, lent);
+  const MissingLaunches missing = place_missing(trace, markers, counts);
   trace.outside_events_count = counts.outside;
-  const std::string lost = leave_out_lost_steps(trace);
+  const std::string lost = leave_out_lost_steps(trace, missing.doubtful_steps);
   std::int64_t overlaps_count = 0;
   std::string dominating;
   side_by_side(lent, {[&] {
@@ -215,6 +231,9 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   if (trace.events.start_ns.empty()) return;
   warn(Code::overlap_on_stream, overlaps_count);
   warn(Code::no_step_markers, markers ? 0 : 1);
+  warn(Code::event_damaged, missing.untold, "launches of GPU events, at the edge of steps: in which of both the event was is not known");
+  warn(Code::no_launch_records, missing.placed,
+       "of " + std::to_string(trace.events.size()) + " GPU events: they are in the steps of the launches around theirs, by correlation");
   warn(Code::no_launch_records, trace.has_launches() ? 0 : 1,
        useless_launches_count == 0 ? "" : std::to_string(useless_launches_count) + " launches, which GPU events do not name");
   const std::int64_t empty_count = count_empty_steps(trace.steps);

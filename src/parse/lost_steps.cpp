@@ -126,8 +126,9 @@ void shift_losses(RankTrace& trace, std::int64_t by_ns) {
   }
 }
 
-std::string leave_out_lost_steps(RankTrace& trace) {
-  const Lost lost = find_lost_steps(trace);
+std::string leave_out_lost_steps(RankTrace& trace, const std::vector<bool>& more) {
+  Lost lost = find_lost_steps(trace);
+  for (std::size_t i = 0; i < more.size(); ++i) lost[i] = lost[i] || more[i];
   if (std::find(lost.begin(), lost.end(), true) == lost.end()) return "";
   for (std::size_t i = 0; i < lost.size(); ++i) trace.steps[i].lost_events = lost[i];
   for (std::int32_t& step : trace.events.step) {

@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import random
 import re
 import unittest
 
@@ -172,6 +173,23 @@ class FaultsTest(unittest.TestCase):
             rows, whole = ({(row["rank"], row["step"]): row[column] for row in of.table(f"/metrics/{metric}/rows")}
                            for of in (output, healthy))
             self.assertEqual(rows, {key: value for key, value in whole.items() if key[0] != 2})
+
+    def test_events_whose_launch_is_missing_stay_in_their_steps(self):
+        folder, healthy = self.planted("--mesh", "dp_shard=4")
+        dice = random.Random(1)
+        self.edit(folder, 2, lambda text: self.without_events(
+            text, lambda e: e.get("cat") == "cuda_runtime" and dice.random() < 0.18))
+        output = folder.analyze(workers=2)
+        rows, whole = ({(row["rank"], row["step"]): row["calls_count"] for row in of.table("/metrics/coll_call_num/rows")}
+                       for of in (output, healthy))
+        self.assertLess(set(rows), set(whole))
+        self.assertTrue({step for rank, step in rows if rank == 2}, "not every step lost one at its edge")
+        self.assertEqual(rows, {key: whole[key] for key in rows})
+        lost = sorted(step for rank, step in whole if (rank, step) not in rows)
+        self.assertEqual({rank for rank, step in whole if (rank, step) not in rows}, {2})
+        self.assertRegex(output.summary, rf"1 of them in part: rank 2 \(steps? [0-9, -]+ lost with the damage\)")
+        self.assertIn("event_damaged", output.warnings())
+        self.assertTrue(lost)
 
     def test_all_to_all_lists_that_do_not_fit(self):
         folder, output = self.planted("--mesh", "dp_shard=4,ep=4", "--experts", "8", "--hidden", "512", "--fault", "bad_splits:rank=1")

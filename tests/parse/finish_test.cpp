@@ -70,6 +70,41 @@ TEST(Finish, WithoutAnyLaunchTheGpuStartDecides) {
   EXPECT_EQ(problems.count(Code::no_launch_records), 1);
 }
 
+TEST(Finish, AnEventWithoutItsLaunchIsOfTheStepOfTheLaunchesAroundIt) {
+  Problems problems;
+  TraceBuilder builder;
+  builder.step(4, 0, 100).step(5, 100, 200).step(6, 200, 300);
+  builder.kernel("before", 5, 1, not_launched).kernel("a", 20, 10, 10).kernel("b", 120, 5, not_launched).kernel("c", 130, 5, 90);
+  builder.kernel("d", 140, 5, 110).kernel("e", 150, 5, not_launched).kernel("f", 160, 5, 155);
+  builder.kernel("g", 180, 5, not_launched).kernel("h", 280, 5, 290);
+  const RankTrace trace = builder.build(problems);
+  EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{-1, 0, 0, 0, 1, 1, 1, 1, 2})) << "g ran before step 6 began";
+  EXPECT_EQ(problems.count(Code::no_launch_records), 3);
+  EXPECT_EQ(problems.count(Severity::data_loss), 0);
+}
+
+TEST(Finish, WhereMostLaunchesAreMissingTheGpuStartDecides) {
+  Problems problems;
+  TraceBuilder builder;
+  builder.step(4, 0, 100).step(5, 100, 200).kernel("a", 20, 10, 10).kernel("b", 90, 5, not_launched).kernel("c", 130, 5, not_launched);
+  const RankTrace trace = builder.build(problems);
+  EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{0, 0, 1}));
+  EXPECT_FALSE(trace.has_launches());
+  EXPECT_EQ(problems.count(Code::no_launch_records), 1);
+}
+
+TEST(Finish, WhereTheLaunchesAroundAreOfTwoStepsBothAreLost) {
+  Problems problems;
+  TraceBuilder builder;
+  builder.step(4, 0, 100).step(5, 100, 200).step(6, 200, 300);
+  builder.kernel("a", 20, 10, 10).kernel("b", 120, 5, not_launched).kernel("c", 130, 5, 110).kernel("d", 280, 5, 290);
+  const RankTrace trace = builder.build(problems);
+  EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{-1, -1, -1, 2}));
+  EXPECT_TRUE(trace.steps[0].lost_events && trace.steps[1].lost_events && !trace.steps[2].lost_events);
+  EXPECT_EQ(problems.count(Code::event_damaged), 1);
+  EXPECT_EQ(trace.lost_events_count, 1);
+}
+
 TEST(Finish, LaunchesThatManyEventsDoNotNameDecideNothing) {
   Problems problems;
   TraceBuilder builder;
