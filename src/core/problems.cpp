@@ -33,7 +33,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::kernels_outside_steps, "kernels_outside_steps", notice, "GPU events were launched outside every step.", "They count in whole-file rows only."},
     {Code::unknown_dtype, "unknown_dtype", notice, "A collective has an element type of unknown size.", "Its bytes are unknown."},
     {Code::bytes_unknown, "bytes_unknown", notice, "Communication kernels carry no message size.", "They count in time, not in bytes; newer PyTorch writes the sizes."},
-    {Code::inout_disagree, "inout_disagree", notice, "In and out sizes of a collective do not fit its group size, its split lists or its members', or are more than a GPU holds.", "The larger of the two is used, and of what no GPU holds nothing."},
+    {Code::inout_disagree, "inout_disagree", notice, "In and out sizes of a collective do not fit its group size, its split lists or its members', or are more than a GPU holds; or its group is larger than the run.", "The larger of the two is used, and nothing that can not be."},
     {Code::group_members_unknown, "group_members_unknown", notice, "A process group's member list is nowhere complete.", "The group is known by name and size only."},
     {Code::collective_unmatched, "collective_unmatched", notice, "Collectives have no partner on another rank.", "They take no part in cross-rank numbers."},
     {Code::collective_incomplete, "collective_incomplete", notice, "Collectives miss members whose traces are not here.", "Transfer is an upper bound, wait a lower bound."},

@@ -8,6 +8,7 @@
 #include "core/shares.hpp"
 #include "parse/event_order.hpp"
 #include "parse/far_events.hpp"
+#include "parse/left_out.hpp"
 #include "parse/lost_steps.hpp"
 #include "parse/missing_launches.hpp"
 #include "parse/step_finder.hpp"
@@ -209,6 +210,7 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   sort_lanes(trace);
   trace.slices.sort();  // before the events: what they are sorted with stays with malloc
   sort_events(trace, lent);
+  warn(Code::overlap_on_stream, leave_out_repeats(trace), "events that the file holds twice: each is used once");
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);
   const Unlaunched unlaunched = count_unlaunched(trace.events);

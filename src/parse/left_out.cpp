@@ -42,7 +42,65 @@ void drop_empty_lanes(RankTrace& trace) {
   for (std::uint16_t& lane : trace.events.lane) lane = renumbered[lane];
 }
 
+/// What goes with the events goes with them; steps and launches are as they were.
+void take_out(RankTrace& trace, const std::vector<bool>& rows, const std::vector<std::uint32_t>& rows_before) {
+  EventTable& events = trace.events;
+  leave_out_with(trace.collectives, rows, rows_before);
+  leave_out_with(trace.memory_operations, rows, rows_before);
+  leave_out_with(trace.kernel_shapes, rows, rows_before);
+  leave_out(events.start_ns, rows);
+  leave_out(events.dur_ns, rows);
+  leave_out(events.name, rows);
+  leave_out(events.lane, rows);
+  leave_out(events.kind, rows);
+  leave_out(events.step, rows);
+  leave_out(events.correlation, rows);
+  leave_out(events.launch_ns, rows);
+  leave_out(events.launch_thread, rows);
+  drop_empty_lanes(trace);
+}
+
+bool repeats(const EventTable& events, std::size_t i, std::size_t j) {
+  return events.start_ns[i] == events.start_ns[j] && events.lane[i] == events.lane[j] && events.dur_ns[i] == events.dur_ns[j] &&
+         events.correlation[i] == events.correlation[j] && events.name[i] == events.name[j] && events.correlation[i] != 0;
+}
+
+/// In order of thread and start, longer ones first.
+void leave_out_repeated_slices(CpuSlices& slices) {
+  CpuSlices kept;
+  std::vector<CpuSlice> alike;  // of one thread and time
+  for (const CpuSlice slice : slices) {
+    const bool same_time = !alike.empty() && alike.back().thread == slice.thread && alike.back().start_ns == slice.start_ns &&
+                           alike.back().end_ns == slice.end_ns;
+    if (!same_time) alike.clear();
+    const auto is_it = [&](const CpuSlice& other) { return other.name == slice.name && other.kind == slice.kind; };
+    if (std::any_of(alike.begin(), alike.end(), is_it)) continue;
+    alike.push_back(slice);
+    kept.push_back(slice);
+  }
+  slices.swap(kept);
+}
+
 }  // namespace
+
+std::int64_t leave_out_repeats(RankTrace& trace) {
+  constexpr std::size_t few = 10;  // one in so many may be alike by chance: short kernels of one graph
+  const EventTable& events = trace.events;
+  std::size_t count = 0;
+  for (std::size_t i = 1; i < events.size(); ++i) count += repeats(events, i - 1, i) ? 1 : 0;
+  if (few * count <= events.size()) return 0;
+  std::vector<bool> rows(events.size());
+  std::vector<std::uint32_t> rows_before(events.size());
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    rows_before[i] = before;
+    rows[i] = i > 0 && repeats(events, i - 1, i);
+    before += rows[i] ? 1 : 0;
+  }
+  take_out(trace, rows, rows_before);
+  leave_out_repeated_slices(trace.slices);
+  return static_cast<std::int64_t>(count);
+}
 
 void leave_out_events(RankTrace& trace, const std::vector<bool>& rows) {
   EventTable& events = trace.events;
@@ -63,19 +121,7 @@ void leave_out_events(RankTrace& trace, const std::vector<bool>& rows) {
   std::sort(trace.lone_launches_ns.begin(), trace.lone_launches_ns.end());
   if (trace.loss == FileLoss::nothing) trace.loss = FileLoss::pieces;
   trace.lost_events_count += count;
-  leave_out_with(trace.collectives, rows, rows_before);
-  leave_out_with(trace.memory_operations, rows, rows_before);
-  leave_out_with(trace.kernel_shapes, rows, rows_before);
-  leave_out(events.start_ns, rows);
-  leave_out(events.dur_ns, rows);
-  leave_out(events.name, rows);
-  leave_out(events.lane, rows);
-  leave_out(events.kind, rows);
-  leave_out(events.step, rows);
-  leave_out(events.correlation, rows);
-  leave_out(events.launch_ns, rows);
-  leave_out(events.launch_thread, rows);
-  drop_empty_lanes(trace);
+  take_out(trace, rows, rows_before);
 }
 
 std::vector<bool> unrecorded_events(const EventTable& events, Interval& recorded, std::int64_t margin_ns) {

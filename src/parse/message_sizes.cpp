@@ -8,7 +8,15 @@
 namespace ccl {
 namespace {
 
+constexpr std::int64_t most_ranks = std::int64_t{1} << 20;  // of a run whose size the trace does not tell
+constexpr std::int64_t cut_list = 30;                       // PyTorch writes no more members of a group
 constexpr std::int64_t most_known_bytes = std::int64_t{1} << 43;  // of a GPU whose memory the trace does not tell
+
+/// By the list of its members; −1: there is none.
+std::int32_t known_size(const ProcessGroup& group, std::int64_t most) {
+  const std::int64_t members = std::ssize(group.members);
+  return members == 0 || members > most ? -1 : static_cast<std::int32_t>(members);
+}
 
 /// Elements of In by those of Out, or of Out by those of In; −1: unknown.
 std::int64_t from_other(const Collective& row, std::int64_t other, bool is_in) {
@@ -24,9 +32,31 @@ std::int64_t from_other(const Collective& row, std::int64_t other, bool is_in) {
   }
 }
 
+void forget_impossible_groups(RankTrace& trace, const Problem& origin, Problems& problems) {
+  const std::int64_t most = trace.world_size > 0 ? trace.world_size : most_ranks;
+  std::int64_t count = 0;
+  std::int32_t largest = 0;
+  for (ProcessGroup& group : trace.groups)
+    if (group.size > most) group.size = std::ssize(group.members) < cut_list ? known_size(group, most) : -1;
+  for (Collective& row : trace.collectives) {
+    if (row.group_size <= most) continue;
+    ++count;
+    largest = std::max(largest, row.group_size);
+    row.group_size = row.group < trace.groups.size() ? trace.groups[row.group].size : -1;
+  }
+  if (count == 0) return;
+  Problem problem = origin;
+  problem.code = Code::inout_disagree;
+  problem.count = count;
+  problem.detail = "a group of " + std::to_string(largest) + " ranks";
+  problem.detail += trace.world_size > 0 ? ", more than the " + std::to_string(most) + " of the run" : ", more than any run has";
+  problems.add(std::move(problem));
+}
+
 }  // namespace
 
 void forget_impossible_sizes(RankTrace& trace, const Problem& origin, Problems& problems) {
+  forget_impossible_groups(trace, origin, problems);
   const std::int64_t most_bytes = trace.gpu_memory_bytes > 0 ? trace.gpu_memory_bytes : most_known_bytes;
   std::int64_t count = 0, largest_bytes = 0;
   CollectiveOp op{};

@@ -191,6 +191,24 @@ class FaultsTest(unittest.TestCase):
         self.assertIn("event_damaged", output.warnings())
         self.assertTrue(lost)
 
+    def test_a_trace_that_is_twice_in_its_file_counts_once(self):
+        folder, healthy = self.planted("--mesh", "dp_shard=4")
+        self.edit(folder, 2, lambda text: text + text)
+        output = folder.analyze(workers=2)
+        for table in ("/metrics/coll_call_num/rows", "/metrics/straggler/rows", "/metrics/kernel/rows",
+                      "/metrics/training_phases/rows"):
+            self.assertEqual(output.table(table), healthy.table(table), table)
+        details = [row["detail"] for row in output.table("/warnings/rows") if row["code"] == "overlap_on_stream"]
+        self.assertEqual(details, ["events that the file holds twice: each is used once"])
+
+    def test_a_group_larger_than_the_run_is_not_believed(self):
+        folder, healthy = self.planted("--mesh", "dp_shard=4")
+        self.edit(folder, 2, lambda text: text.replace('"Group size": 4', '"Group size": 1000000000'))
+        output = folder.analyze(workers=2)
+        for table in ("/metrics/traffic_distribution/rows", "/collectives/instances"):
+            self.assertEqual(output.table(table), healthy.table(table), table)
+        self.assert_named(output, "inout_disagree", 2)
+
     def test_all_to_all_lists_that_do_not_fit(self):
         folder, output = self.planted("--mesh", "dp_shard=4,ep=4", "--experts", "8", "--hidden", "512", "--fault", "bad_splits:rank=1")
         exchanges = sum(r.calls_count for r in folder.truth["traffic"] if r.rank == 1 and r.op == "all_to_allv")

@@ -70,6 +70,24 @@ TEST(Finish, WithoutAnyLaunchTheGpuStartDecides) {
   EXPECT_EQ(problems.count(Code::no_launch_records), 1);
 }
 
+TEST(Finish, OfATraceThatIsTwiceInAFileEachEventCountsOnce) {
+  Problems problems;
+  TraceBuilder builder;
+  builder.step(4, 0, 1000).group("dp", "mesh_dp", {0, 1});
+  for (int twice = 0; twice < 2; ++twice) {
+    builder.slice(SliceKind::cpu_op, "aten::mm", 5, 90).slice(SliceKind::cpu_op, "aten::add", 5, 90);
+    builder.kernel("a", 20, 10, 10).kernel("b", 30, 10, 12).collective(CollectiveOp::all_reduce, "dp", 64, 50, 20);
+  }
+  for (std::size_t i = 0; i < 3; ++i) builder.raw().events.correlation[i + 3] = builder.raw().events.correlation[i];
+  const RankTrace trace = builder.build(problems);
+  EXPECT_EQ(trace.events.size(), 3U);
+  ASSERT_EQ(trace.collectives.size(), 1U);
+  EXPECT_EQ(trace.collectives[0].event, 2U);
+  EXPECT_EQ(trace.slices.size(), 2U);
+  EXPECT_EQ(problems.count(Code::overlap_on_stream), 3);
+  EXPECT_EQ(problems.rows().at(0).detail, "events that the file holds twice: each is used once");
+}
+
 TEST(Finish, AnEventWithoutItsLaunchIsOfTheStepOfTheLaunchesAroundIt) {
   Problems problems;
   TraceBuilder builder;

@@ -53,10 +53,34 @@ TEST(MessageSizes, MoreIsUnknownOrWhatTheOtherSideSays) {
   EXPECT_EQ(checked(message(CollectiveOp::all_gather, 19'000'000'000, absurd)), (Sizes{19'000'000'000, -1})) << "4 x is too much";
 }
 
+TEST(MessageSizes, AGroupLargerThanTheRunIsNotBelieved) {
+  for (const std::int64_t world : {std::int64_t{8}, std::int64_t{-1}}) {
+    RankTrace trace;
+    trace.world_size = world;
+    for (const std::uint32_t g : {0U, 1U}) {
+      trace.groups.emplace_back().size = 1'000'000'000;
+      Collective row = message(CollectiveOp::all_gather, 100, 400);
+      row.group = g;
+      row.group_size = 1'000'000'000;
+      trace.collectives.push_back(row);
+    }
+    trace.groups[0].members = {0, 1, 2, 3};
+    Problems problems;
+    forget_impossible_sizes(trace, {.file = "f"}, problems);
+    EXPECT_EQ(trace.groups[0].size, 4) << "its members are listed";
+    EXPECT_EQ(trace.groups[1].size, -1);
+    EXPECT_EQ(trace.collectives[0].group_size, 4);
+    EXPECT_EQ(trace.collectives[1].group_size, -1);
+    ASSERT_EQ(problems.count(Code::inout_disagree), 2);
+    EXPECT_EQ(problems.rows().at(0).detail, world > 0 ? "a group of 1000000000 ranks, more than the 8 of the run"
+                                                      : "a group of 1000000000 ranks, more than any run has");
+  }
+}
+
 TEST(MessageSizes, OfAGroupThatCannotBeNothingIsSaid) {
   Collective row = message(CollectiveOp::all_gather, std::int64_t{1} << 41, absurd);
   row.group_size = INT32_MAX;
-  EXPECT_EQ(checked(row, 1, -1), (Sizes{std::int64_t{1} << 41, -1})) << "2^72 would not fit 64 bits";
+  EXPECT_EQ(checked(row, 2, -1), (Sizes{std::int64_t{1} << 41, -1})) << "2^72 would not fit 64 bits";
 }
 
 TEST(MessageSizes, TheWarningTellsTheMemory) {
