@@ -141,14 +141,19 @@ struct Unlaunched {
   std::size_t behind = 0;             // and those that name one behind the first in the file
 };
 
-Unlaunched count_unlaunched(const EventTable& events) {
+Unlaunched count_unlaunched(const EventTable& events, std::span<const Processors> lent) {
+  const std::vector<Unlaunched> parts = results_of_shares(events.size(), lent, [&](const Share& share) {
+    Unlaunched found;
+    for (std::size_t i = share.begin; i < share.end; ++i) {
+      const bool unlaunched = events.launch_ns[i] == absent_ns;
+      found.all += unlaunched ? 1 : 0;
+      found.nameless += unlaunched && events.correlation[i] == 0 ? 1 : 0;
+    }
+    return found;
+  });
   Unlaunched found;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const bool unlaunched = events.launch_ns[i] == absent_ns;
-    found.all += unlaunched ? 1 : 0;
-    found.nameless += unlaunched && events.correlation[i] == 0 ? 1 : 0;
-  }
-  found.behind = found.all == 0 || found.all == events.size() ? 0 : count_missing_launches(events);
+  for (const Unlaunched& part : parts) found.all += part.all, found.nameless += part.nameless;
+  found.behind = found.all == found.nameless || found.all == events.size() ? 0 : count_missing_launches(events);
   return found;
 }
 
@@ -210,10 +215,10 @@ void finish(RankTrace& trace, const TraceFile& file, Problems& problems, std::sp
   sort_lanes(trace);
   trace.slices.sort();  // before the events: what they are sorted with stays with malloc
   sort_events(trace, lent);
-  warn(Code::overlap_on_stream, leave_out_repeats(trace), "events that the file holds twice: each is used once");
+  warn(Code::overlap_on_stream, leave_out_repeats(trace, lent), "events that the file holds twice: each is used once");
   const bool markers = !trace.steps.empty();
   sort_steps(trace.steps);
-  const Unlaunched unlaunched = count_unlaunched(trace.events);
+  const Unlaunched unlaunched = count_unlaunched(trace.events, lent);
   const std::int64_t useless_launches_count = forget_useless_launches(unlaunched, trace);
   warn(Code::event_damaged, lose_what_names_no_launch(unlaunched, trace),
        "GPU events without a correlation: what launched them is not known");

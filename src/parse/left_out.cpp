@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
+#include "core/shares.hpp"
 #include "parse/event_limits.hpp"
 
 namespace ccl {
@@ -83,11 +85,15 @@ void leave_out_repeated_slices(CpuSlices& slices) {
 
 }  // namespace
 
-std::int64_t leave_out_repeats(RankTrace& trace) {
+std::int64_t leave_out_repeats(RankTrace& trace, std::span<const Processors> lent) {
   constexpr std::size_t few = 10;  // one in so many may be alike by chance: short kernels of one graph
   const EventTable& events = trace.events;
-  std::size_t count = 0;
-  for (std::size_t i = 1; i < events.size(); ++i) count += repeats(events, i - 1, i) ? 1 : 0;
+  const std::vector<std::size_t> counts = results_of_shares(events.size(), lent, [&](const Share& share) {
+    std::size_t found = 0;
+    for (std::size_t i = std::max<std::size_t>(share.begin, 1); i < share.end; ++i) found += repeats(events, i - 1, i) ? 1 : 0;
+    return found;
+  });
+  const std::size_t count = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
   if (few * count <= events.size()) return 0;
   std::vector<bool> rows(events.size());
   std::vector<std::uint32_t> rows_before(events.size());

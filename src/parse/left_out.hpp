@@ -1,8 +1,10 @@
 // GPU events that were read but can not be used.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "core/processors.hpp"
 #include "core/tables.hpp"
 
 namespace ccl {
@@ -13,7 +15,7 @@ void leave_out_events(RankTrace& trace, const std::vector<bool>& rows);
 
 /// A file that holds a trace twice, as one joined of overlapping parts: each event counts once. In: sorted events and slices.
 /// Returns how many events were taken out; none where only a few are alike.
-std::int64_t leave_out_repeats(RankTrace& trace);
+std::int64_t leave_out_repeats(RankTrace& trace, std::span<const Processors> lent = {});
 
 /// The rows of events that lie outside a recording; empty if none does. Where most begin outside, it is the recording that is
 /// told wrong: it is emptied.

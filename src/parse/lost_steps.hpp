@@ -26,8 +26,8 @@ bool may_have_lost_events(const RankTrace& trace, const Interval& launched);
 /// All times of what a file lost, as those of its events, move by that much.
 void shift_losses(RankTrace& trace, std::int64_t by_ns);
 
-/// Takes the events of these steps, and of those marked in `more` (may be empty), out of them and marks the steps. "steps 8-9 lost events with the damage of the file";
-/// empty if there are none.
+/// Takes the events of these steps, and of those marked in `more` (may be empty), out of them and marks the steps. "steps 8-9
+/// lost events with the damage of the file"; empty if there are none.
 std::string leave_out_lost_steps(RankTrace& trace, const std::vector<bool>& more = {});
 
 }  // namespace ccl

@@ -21,7 +21,7 @@ std::vector<Launch> known_launches(const EventTable& events) {
   std::vector<Launch> launches;
   for (std::size_t i = 0; i < events.size(); ++i)
     if (events.launch_ns[i] != absent_ns && events.correlation[i] != 0) launches.emplace_back(events.correlation[i], events.launch_ns[i]);
-  std::sort(launches.begin(), launches.end());
+  if (!std::is_sorted(launches.begin(), launches.end())) std::sort(launches.begin(), launches.end());
   std::size_t back = 0;
   for (std::size_t i = 1; i < launches.size(); ++i) back += launches[i].second < launches[i - 1].second ? 1 : 0;
   if (many * back > launches.size()) launches.clear();
