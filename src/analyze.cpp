@@ -245,14 +245,15 @@ std::vector<std::int32_t> rows_of_traces(const LocalResults& local, const Ranks&
 
 }  // namespace
 
-std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm) {
+std::vector<LocalGroup> local_groups(LocalResults& local, const Ranks& ranks, const Comm& comm) {
   const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, ranks, comm);
   std::vector<LocalGroup> all;
   for (std::size_t trace = 0; trace < local.groups.size(); ++trace) {
     const std::int32_t row = row_of_trace[trace];
     if (row < 0) continue;
     for (std::size_t group = 0; group < local.groups[trace].size(); ++group)
-      all.push_back({row, static_cast<std::uint32_t>(group), local.groups[trace][group], local.sequence_everywhere[trace][group]});
+      all.push_back({row, static_cast<std::uint32_t>(group), std::move(local.groups[trace][group]),
+                     local.sequence_everywhere[trace][group]});
   }
   return all;
 }

@@ -63,8 +63,8 @@ bool wants_matching(const Metrics& metrics, const Config& config);
 /// Steps that --step, --start and --end name, each as it was written and its number.
 std::vector<std::pair<std::string, std::int64_t>> steps_asked(const Config& config);
 
-/// Rank-local groups of the accepted traces, for agree_on_groups.
-std::vector<LocalGroup> local_groups(const LocalResults& local, const Ranks& ranks, const Comm& comm);
+/// Rank-local groups of the accepted traces, for agree_on_groups: they leave local.
+std::vector<LocalGroup> local_groups(LocalResults& local, const Ranks& ranks, const Comm& comm);
 
 /// Rows and records get their final rank, iteration, group, step shift and ordinal; those of left-out traces go.
 void settle(LocalResults& local, const Ranks& ranks, const Groups& groups, const Comm& comm, Metrics& metrics);

@@ -10,11 +10,27 @@
 namespace ccl {
 namespace {
 
-GroupClaim claim_of(const LocalGroup& local, const Ranks& ranks) {
-  const ProcessGroup& group = local.group;
-  return {ranks.entries[static_cast<std::size_t>(local.rank_row)].replica, group.name, group.description, group.size,
-          group.members, group.dimension, group.dimension_source};
+/// What a rank says of a group, as a GroupClaim would: every rank says it again, and most of it is members.
+struct ClaimView {
+  std::int32_t replica;
+  const ProcessGroup& group;
+  GroupClaim claim() const {
+    return {replica, group.name, group.description, group.size, group.members, group.dimension, group.dimension_source};
+  }
+};
+
+auto parts(const GroupClaim& claim) {
+  return std::tie(claim.replica, claim.name, claim.description, claim.size, claim.members, claim.dimension, claim.dimension_source);
 }
+auto parts(const ClaimView& view) {
+  const ProcessGroup& group = view.group;
+  return std::tie(view.replica, group.name, group.description, group.size, group.members, group.dimension, group.dimension_source);
+}
+
+struct ByParts {
+  using is_transparent = void;
+  bool operator()(const auto& a, const auto& b) const { return parts(a) < parts(b); }
+};
 
 /// Member ranks nearly always form one arithmetic run, so a list of ten thousand travels as twelve bytes.
 struct Run {
@@ -74,11 +90,14 @@ struct Said {
 /// Every distinct claim once.
 Said collect(const std::vector<LocalGroup>& locals, const Ranks& ranks) {
   Said said;
-  std::map<GroupClaim, std::uint32_t> numbers;
+  std::map<GroupClaim, std::uint32_t, ByParts> numbers;
   for (const LocalGroup& local : locals) {
-    const auto [at, is_new] =
-        numbers.try_emplace(claim_of(local, ranks), static_cast<std::uint32_t>(said.claims.size()));
-    if (is_new) said.claims.push_back(at->first);
+    const ClaimView view{ranks.entries[static_cast<std::size_t>(local.rank_row)].replica, local.group};
+    auto at = numbers.find(view);
+    if (at == numbers.end()) {
+      at = numbers.emplace(view.claim(), static_cast<std::uint32_t>(said.claims.size())).first;
+      said.claims.push_back(at->first);
+    }
     said.sightings.push_back({local.rank_row, local.local, at->second, local.sequence_everywhere ? 1U : 0U, local.group.place});
   }
   return said;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "core/collective_math.hpp"
@@ -172,6 +170,22 @@ class Synchronising {
   std::vector<std::int64_t> before_ns_;
 };
 
+/// A time for each group and stream that was asked for. A group uses few streams.
+class TimeOfStream {
+ public:
+  explicit TimeOfStream(std::size_t groups_count) : by_group_(groups_count) {}
+  /// first_ns: the time where none is known yet.
+  std::int64_t& of(std::size_t group, std::uint16_t lane, std::int64_t first_ns) {
+    if (group >= by_group_.size()) by_group_.resize(group + 1);
+    auto& times = by_group_[group];
+    const auto known = std::find_if(times.begin(), times.end(), [&](const auto& time) { return time.first == lane; });
+    return known != times.end() ? known->second : times.emplace_back(lane, first_ns).second;
+  }
+
+ private:
+  std::vector<std::vector<std::pair<std::uint16_t, std::int64_t>>> by_group_;
+};
+
 std::uint32_t capped(std::int64_t ns) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ns, 0, std::numeric_limits<std::uint32_t>::max()));
 }
@@ -192,14 +206,14 @@ std::vector<std::uint32_t> synchronised_before_ns(const RankTrace& trace) {
   std::vector<std::uint32_t> out(trace.collectives.size());
   const Synchronising synchronising(trace);
   if (synchronising.empty()) return out;
-  std::map<std::tuple<std::uint32_t, std::uint16_t>, std::int64_t> last_launch_ns;
+  TimeOfStream last_launch_ns(trace.groups.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Collective& collective = trace.collectives[i];
     const std::int64_t launch_ns = trace.events.launch_ns[collective.event];
     if (!is_symmetric(collective.op) || launch_ns == absent_ns) continue;
-    const auto [last, is_first] = last_launch_ns.try_emplace({collective.group, trace.events.lane[collective.event]}, launch_ns);
-    out[i] = capped(synchronising.until_ns(launch_ns) - synchronising.until_ns(last->second));
-    last->second = std::max(last->second, launch_ns);
+    std::int64_t& last_ns = last_launch_ns.of(collective.group, trace.events.lane[collective.event], launch_ns);
+    out[i] = capped(synchronising.until_ns(launch_ns) - synchronising.until_ns(last_ns));
+    last_ns = std::max(last_ns, launch_ns);
   }
   return out;
 }
@@ -213,16 +227,16 @@ void add_context(const RankTrace& trace, std::span<const std::uint32_t> synchron
   std::vector<DeviceSweep> devices(trace.devices.size());
   std::vector<Interval> windows(records.size());
   std::vector<bool> asked(records.size());
-  std::map<std::tuple<std::uint64_t, std::uint16_t>, std::int64_t> last_end_ns;
+  TimeOfStream last_end_ns(trace.groups.size());
   for (std::uint32_t i = 0; i < records.size(); ++i) {
     const CollectiveRecord& record = records[i];
     const std::size_t device = device_of_lane[record.lane];
     if (!is_symmetric(record.op) || device == devices.size()) continue;
-    const auto [last, is_first] = last_end_ns.try_emplace({record.group.value, record.lane}, first_ns[device]);
+    std::int64_t& last_ns = last_end_ns.of(trace.collectives[i].group, record.lane, first_ns[device]);
     asked[i] = true;
-    windows[i] = {std::min(last->second, record.start_ns), record.start_ns};
+    windows[i] = {std::min(last_ns, record.start_ns), record.start_ns};
     devices[device].ask(i);
-    last->second = std::max(last->second, record.end_ns());
+    last_ns = std::max(last_ns, record.end_ns());
   }
 
   std::vector<Done> answers(records.size());

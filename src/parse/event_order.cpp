@@ -144,9 +144,11 @@ void sort_events(RankTrace& trace, std::span<const Processors> lent) {
     if (!insertion_sort(order, shares, lent, less)) std::sort(order.begin(), order.end(), less);
     new_row = apply(events, std::move(order), shares, lent);
   }
-  renumber(trace.collectives, new_row);
-  renumber(trace.memory_operations, new_row);
-  renumber(trace.kernel_shapes, new_row);
+  side_by_side(lent, {[&] { renumber(trace.collectives, new_row); },
+                      [&] {
+                        renumber(trace.memory_operations, new_row);
+                        renumber(trace.kernel_shapes, new_row);
+                      }});
 }
 
 }  // namespace ccl

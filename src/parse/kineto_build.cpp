@@ -335,7 +335,7 @@ void KinetoBuilder::close(const TraceHeader& header, const Problem& origin, Prob
   if (trace_.launches_until_ns != absent_ns) trace_.lost_between = marks_.between_launches();
   communication_.finish(trace_, lent);
   complete_groups(trace_, header.pg_config);
-  const std::int64_t unrecorded_count = leave_out_unrecorded();
+  const std::int64_t unrecorded_count = leave_out_unrecorded(lent);
   sort_steps(trace_.steps);
   const InvalidMarkers markers = settle_markers(trace_.steps, MarkerOrder::one_after_the_other, recorded_);
   shift_times(header.base_ns, lent);

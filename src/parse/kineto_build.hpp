@@ -105,7 +105,7 @@ class KinetoBuilder {
   }
   KernelCounts kernel_counts() const;
   /// Leaves out what is told to have been on a GPU outside the recording; how many that are.
-  std::int64_t leave_out_unrecorded();
+  std::int64_t leave_out_unrecorded(std::span<const Processors> lent);
   void shift_times(std::int64_t base_ns, std::span<const Processors> lent);
 
   Wants wants_;

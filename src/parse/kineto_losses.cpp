@@ -14,8 +14,8 @@ KernelCounts KinetoBuilder::kernel_counts() const {
   return counts;
 }
 
-std::int64_t KinetoBuilder::leave_out_unrecorded() {
-  const std::vector<bool> rows = unrecorded_events(trace_.events, recorded_, recording_margin_ns);
+std::int64_t KinetoBuilder::leave_out_unrecorded(std::span<const Processors> lent) {
+  const std::vector<bool> rows = unrecorded_events(trace_.events, recorded_, recording_margin_ns, lent);
   leave_out_events(trace_, rows);
   return std::count(rows.begin(), rows.end(), true);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "core/shares.hpp"
 #include "parse/event_limits.hpp"
@@ -130,16 +131,23 @@ void leave_out_events(RankTrace& trace, const std::vector<bool>& rows) {
   take_out(trace, rows, rows_before);
 }
 
-std::vector<bool> unrecorded_events(const EventTable& events, Interval& recorded, std::int64_t margin_ns) {
+std::vector<bool> unrecorded_events(const EventTable& events, Interval& recorded, std::int64_t margin_ns,
+                                    std::span<const Processors> lent) {
   if (recorded.length_ns() <= 0) return {};
   const Interval possible{recorded.start_ns - margin_ns, recorded.end_ns + margin_ns};
+  using Counts = std::pair<std::size_t, std::size_t>;  // outside, and of them those that begin there
+  const std::vector<Counts> counts = results_of_shares(events.size(), lent, [&](const Share& share) {
+    std::size_t out = 0, begin_out = 0;
+    for (std::size_t i = share.begin; i < share.end; ++i) {  // without a branch: mostly there is none
+      const std::int64_t start_ns = events.start_ns[i], end_ns = events.end_ns(i);
+      const int before = static_cast<int>(start_ns < possible.start_ns);
+      out += static_cast<std::size_t>(before | static_cast<int>(end_ns > possible.end_ns));
+      begin_out += static_cast<std::size_t>(before | static_cast<int>(start_ns > possible.end_ns));
+    }
+    return Counts(out, begin_out);
+  });
   std::size_t outside = 0, begin_outside = 0;
-  for (std::size_t i = 0; i < events.size(); ++i) {  // without a branch: mostly there is none
-    const std::int64_t start_ns = events.start_ns[i], end_ns = events.end_ns(i);
-    const int before = static_cast<int>(start_ns < possible.start_ns);
-    outside += static_cast<std::size_t>(before | static_cast<int>(end_ns > possible.end_ns));
-    begin_outside += static_cast<std::size_t>(before | static_cast<int>(start_ns > possible.end_ns));
-  }
+  for (const auto& [out, begin_out] : counts) outside += out, begin_outside += begin_out;
   if (2 * begin_outside > events.size()) {
     recorded = {};
     return {};

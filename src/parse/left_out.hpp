@@ -19,6 +19,7 @@ std::int64_t leave_out_repeats(RankTrace& trace, std::span<const Processors> len
 
 /// The rows of events that lie outside a recording; empty if none does. Where most begin outside, it is the recording that is
 /// told wrong: it is emptied.
-std::vector<bool> unrecorded_events(const EventTable& events, Interval& recorded, std::int64_t margin_ns);
+std::vector<bool> unrecorded_events(const EventTable& events, Interval& recorded, std::int64_t margin_ns,
+                                    std::span<const Processors> lent = {});
 
 }  // namespace ccl

@@ -107,7 +107,7 @@ struct TwoTraces {
 };
 
 TEST(LocalGroups, OnlyAcceptedTracesHaveGroups) {
-  const TwoTraces two;
+  TwoTraces two;
   const std::vector<LocalGroup> groups = local_groups(two.local, two.ranks, alone());
   ASSERT_EQ(groups.size(), 3U);
   for (std::uint32_t i = 0; i < 3; ++i) {
