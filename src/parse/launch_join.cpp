@@ -75,8 +75,8 @@ void LaunchJoin::make_room() {
 
 void LaunchJoin::add_launch(std::int64_t key, std::int64_t start_ns, std::uint32_t thread, bool graph) {
   if (key == 0) return;
+  if (writes_down_) return written_.push_back({key, start_ns, thread & INT32_MAX, graph ? 1U : 0U, events_seen_});
   const Launch launch{key, start_ns, thread, graph ? graph_launch : unused};
-  if (writes_down_) return written_.push_back({launch, waiting_.empty() ? 0 : waiting_.back().row + 1ULL});
   last_launch_ns_ = std::max(last_launch_ns_, start_ns);
   events_before_last_launch_ = events_seen_;
   if (!ascending_.empty() && key <= ascending_.back().key) {
@@ -107,8 +107,11 @@ void LaunchJoin::drop_used() {
 
 void LaunchJoin::add_event(std::int64_t key, std::uint32_t row, EventTable& events) {
   if (key == 0) return;
-  if (writes_down_) return waiting_.push_back({key, row});
   events_seen_ = row + 1;
+  if (writes_down_) {
+    if (key != events.correlation[row]) waiting_.push_back({key, row});
+    return;
+  }
   if (Launch* launch = find(key); launch != nullptr) {
     if (launch->state == unused) launch->state = used;
     set_launch(events, row, launch->start_ns, launch->thread);
@@ -155,10 +158,10 @@ void LaunchJoin::pack(const EventTable& events, std::size_t first, std::size_t e
   const auto count = launches.size();
   out.value<std::uint64_t>(count);
   pack_differences(count, [&](std::size_t i) { return static_cast<std::int64_t>(launches[i].before_event); }, out);
-  pack_differences(count, [&](std::size_t i) { return launches[i].launch.key; }, out);
-  pack_differences(count, [&](std::size_t i) { return launches[i].launch.start_ns; }, out);
-  pack_numbers(count, [&](std::size_t i) { return std::uint64_t{launches[i].launch.thread}; }, out);
-  pack_numbers(count, [&](std::size_t i) { return std::uint64_t{launches[i].launch.state}; }, out);
+  pack_differences(count, [&](std::size_t i) { return launches[i].key; }, out);
+  pack_differences(count, [&](std::size_t i) { return launches[i].start_ns; }, out);
+  pack_numbers(count, [&](std::size_t i) { return std::uint64_t{launches[i].thread}; }, out);
+  pack_numbers(count, [&](std::size_t i) { return std::uint64_t{launches[i].graph}; }, out);
   const std::span<const Waiting> waiting = of(waiting_, &Waiting::row);
   out.value<std::uint64_t>(waiting.size());
   pack_differences(waiting.size(), [&](std::size_t i) { return std::int64_t{waiting[i].row}; }, out);
@@ -170,11 +173,11 @@ void LaunchJoin::pack(const EventTable& events, std::size_t first, std::size_t e
 
 void LaunchJoin::unpack(ByteReader& in, const EventTable& events) {
   const std::span<Written> launches = written_.add_rows(in.value<std::uint64_t>());
-  unpack_differences(in, [&](std::size_t i, std::int64_t row) { launches[i].before_event = static_cast<std::uint64_t>(row); });
-  unpack_differences(in, [&](std::size_t i, std::int64_t key) { launches[i].launch.key = key; });
-  unpack_differences(in, [&](std::size_t i, std::int64_t ns) { launches[i].launch.start_ns = ns; });
-  unpack_numbers(in, [&](std::size_t i, std::uint64_t thread) { launches[i].launch.thread = static_cast<std::uint32_t>(thread); });
-  unpack_numbers(in, [&](std::size_t i, std::uint64_t state) { launches[i].launch.state = static_cast<std::uint32_t>(state); });
+  unpack_differences(in, [&](std::size_t i, std::int64_t row) { launches[i].before_event = static_cast<std::uint32_t>(row); });
+  unpack_differences(in, [&](std::size_t i, std::int64_t key) { launches[i].key = key; });
+  unpack_differences(in, [&](std::size_t i, std::int64_t ns) { launches[i].start_ns = ns; });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t thread) { launches[i].thread = static_cast<std::uint32_t>(thread) & INT32_MAX; });
+  unpack_numbers(in, [&](std::size_t i, std::uint64_t graph) { launches[i].graph = graph & 1U; });
   const std::span<Waiting> waiting = waiting_.add_rows(in.value<std::uint64_t>());
   unpack_differences(in, [&](std::size_t i, std::int64_t row) { waiting[i].row = static_cast<std::uint32_t>(row); });
   unpack_numbers(in, [&](std::size_t i, std::uint64_t more) {
@@ -185,13 +188,15 @@ void LaunchJoin::unpack(ByteReader& in, const EventTable& events) {
 void LaunchJoin::replay(const LaunchJoin& written, std::uint32_t first_event, std::span<const std::uint32_t> threads,
                         EventTable& events) {
   const Written* next = written.written_.begin();
+  const Waiting* other = written.waiting_.begin();
   const auto add_launches = [&](std::uint64_t up_to) {
     for (; next != written.written_.end() && next->before_event <= up_to; ++next)
-      add_launch(next->launch.key, next->launch.start_ns, threads[next->launch.thread], next->launch.state == graph_launch);
+      add_launch(next->key, next->start_ns, threads[next->thread], next->graph != 0);
   };
-  for (const Waiting& event : written.waiting_) {
-    add_launches(event.row);
-    add_event(event.key, event.row + first_event, events);
+  for (std::uint32_t row = first_event; row < events.size(); ++row) {
+    add_launches(row - first_event);
+    const bool is_other = other != written.waiting_.end() && other->row + first_event == row;
+    add_event(is_other ? (other++)->key : events.correlation[row], row, events);
   }
   add_launches(UINT64_MAX);
 }

@@ -29,7 +29,7 @@ class LaunchJoin {
   void tell_left_over(RankTrace& trace) const;
 
   /// For a part of a file: from now on launches and events are only written down, since a launch may stand in a part
-  /// before. 32 bytes a launch, 16 an event.
+  /// before. 24 bytes a launch, none an event whose key is its correlation (another thread reads all of it: bytes are time).
   void write_down() { writes_down_ = true; }
   /// What was written down of the events [first, end); launches go with the event behind them.
   void pack(const EventTable& events, std::size_t first, std::size_t end, ByteWriter& out) const;
@@ -67,13 +67,14 @@ class LaunchJoin {
   std::size_t found_at_ = 0;        // of the last event
   Column<Launch> slots_;            // open addressing
   std::size_t filled_ = 0;
-  Column<Waiting> waiting_;
+  Column<Waiting> waiting_;  // where events are written down those alone whose key is another than their correlation
   std::int64_t last_launch_ns_ = absent_ns;
   std::uint32_t events_seen_ = 0, events_before_last_launch_ = 0;
 
   struct Written {
-    Launch launch;
-    std::uint64_t before_event;  // at or behind it
+    std::int64_t key, start_ns;
+    std::uint32_t thread : 31, graph : 1;
+    std::uint32_t before_event;  // at or behind it
   };
   bool writes_down_ = false;
   Column<Written> written_;
