@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -171,6 +172,9 @@ ExitCode serve(const Request& request, const std::exception_ptr& refused, const 
   } catch (const FatalError& error) {
     if (comm.is_first()) complain(error.what());
     return error.exit_code();
+  } catch (const std::bad_alloc&) {  // outside together()
+    complain("out of memory (worker " + std::to_string(comm.worker()) + "). Use more workers or more nodes.");
+    comm.abort(exit_status(ExitCode::runtime_failure));
   } catch (const std::exception& error) {
     complain("worker " + std::to_string(comm.worker()) + ": internal error (" + error.what() + "). Please report it.");
     comm.abort(exit_status(ExitCode::runtime_failure));

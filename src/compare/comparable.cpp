@@ -88,7 +88,7 @@ double matched_share(const StoredRun& run, const RowFilter& filter) {
 
 /// What waits where matching is lost is no longer counted: less of it is no improvement.
 void compare_matching(const StoredRun& first, const StoredRun& second, Comparability& found) {
-  constexpr double most = 0.01;
+  constexpr double most = 0.05;  // a few suspect ones come and go
   const double a = matched_share(first, found.rows.first), b = matched_share(second, found.rows.second);
   if (!(std::abs(a - b) > most)) return;
   found.unlike_matching = "matched collectives, on which it rests, hold " + percent(a) +

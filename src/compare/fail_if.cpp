@@ -138,17 +138,21 @@ void check_unit(const Bound& bound, const Figure& figure) {
                                   : "Its units are " + units + ".");
 }
 
-JudgedBound judge_stragglers(const Bound& bound, const StoredRun& first, const StoredRun& second, bool same_ranks) {
+JudgedBound judge_stragglers(const Bound& bound, const StoredRun& first, const StoredRun& second, const Comparability& found) {
   const LateRanks before = late_ranks(first), after = late_ranks(second);
   for (const LateRanks* late : {&before, &after})
     if (!late->told) throw refused(bound.text, late->why_untold, "A gate needs it in both files.");
   JudgedBound out{bound, {}, {}, BoundOutcome::not_judged, "other mesh or number of ranks: a rank means something else"};
-  if (!same_ranks) return out;
+  if (!found.same_ranks) return out;
   const NewStragglers stragglers = new_stragglers(before, after);
   out.outcome = !stragglers.found.empty()        ? BoundOutcome::broken
                 : stragglers.not_judged.empty() ? BoundOutcome::kept
                                                 : BoundOutcome::not_judged;
   out.why = stragglers.found + stragglers.not_judged;
+  if (out.outcome == BoundOutcome::kept && !found.unlike_matching.empty()) {
+    out.outcome = BoundOutcome::not_judged;
+    out.why = found.unlike_matching;
+  }
   return out;
 }
 
@@ -199,7 +203,7 @@ Bound parse_bound(const std::string& text) {
 }
 
 JudgedBound judge(const Bound& bound, const StoredRun& first, const StoredRun& second, const Comparability& found) {
-  if (bound.new_straggler) return judge_stragglers(bound, first, second, found.same_ranks);
+  if (bound.new_straggler) return judge_stragglers(bound, first, second, found);
   JudgedBound out{bound, figure_of(bound, first), {}, BoundOutcome::kept};
   check_unit(bound, out.figure);
   const std::vector<double> before = values_of(first, out.figure, bound, found.rows.first),

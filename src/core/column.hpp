@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/address_limits.hpp"
+
 namespace ccl {
 
 template <class T>
@@ -84,7 +86,7 @@ class Column {
 
   /// Addresses alone: pages come when they are written. To move them stops the other threads of the process for a moment.
   void reserve(std::size_t wanted) {
-    std::size_t reserved = wanted * 4;
+    std::size_t reserved = unused_addresses_are_free() ? wanted * 4 : wanted;
     void* moved = mapped(reserved);
     if (moved == MAP_FAILED) moved = mapped(reserved = wanted);  // addresses are limited here
     if (moved == MAP_FAILED) throw std::bad_alloc();

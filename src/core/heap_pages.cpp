@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/address_limits.hpp"
+
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define CCL_GLIBC_HEAP
 #endif
@@ -33,7 +35,7 @@ std::uintptr_t heap_end() { return reinterpret_cast<std::uintptr_t>(sbrk(0)); }
 }  // namespace
 
 bool gives_pages_to_host(std::optional<std::int64_t> order) {
-  constexpr std::int64_t largest_order = 10;  // of blocks that Linux keeps free; above it, or below 0, none is handed over
+  constexpr std::int64_t largest_order = 10;  // of blocks that Linux keeps free (4 KB pages); above it, or below 0, none is handed over
   return order.has_value() && *order >= 0 && *order <= largest_order;
 }
 
@@ -48,7 +50,7 @@ void advise_heap_growth() {
 
 void use_huge_heap_pages() {
 #ifdef CCL_GLIBC_HEAP
-  if (gives_pages_to_host(reporting_order())) return;
+  if (gives_pages_to_host(reporting_order()) || !unused_addresses_are_free()) return;
   advised_until = heap_end();
   constexpr int room_bytes = 256 << 20;
   mallopt(M_TOP_PAD, 32 << 20);

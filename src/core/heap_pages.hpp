@@ -1,6 +1,6 @@
 // Lists of all ranks are written and read in orders of their own: most of what a line of memory costs there is to find its
 // page, and to touch it first. In huge pages (2 MB) there are few of either. All of it is advice to the kernel: failure costs
-// speed. Does nothing without glibc's own malloc, or where free memory goes back to a host (below).
+// speed. Does nothing without glibc, or where free memory goes back to a host (below) or addresses are limited.
 #pragma once
 #include <cstddef>
 #include <cstdint>

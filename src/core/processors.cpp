@@ -110,20 +110,22 @@ class Helpers {
     }
     at_work_.erase(std::find(at_work_.begin(), at_work_.end(), &processors));
   }
-  /// Those of these sets on which nobody is at work, one set for each thread; the others are offered the batch.
-  std::vector<const Processors*> idle_of(std::span<const Processors> sets, Batch& batch) {
-    std::vector<const Processors*> idle;
+  /// Of these sets up to `most` on which nobody is at work, one set for each thread; if they are fewer, others are offered
+  /// the batch.
+  std::vector<const Processors*> idle_of(std::span<const Processors> sets, std::size_t most, Batch& batch) {
+    std::vector<const Processors*> idle, busy;
     const std::lock_guard lock(mutex_);
     std::vector<const Processors*> taken = at_work_;
     for (const Processors& set : sets) {
       const auto found = std::find_if(taken.begin(), taken.end(), [&](const Processors* one) { return *one == set; });
       if (found == taken.end()) {
-        idle.push_back(&set);
+        if (idle.size() < most) idle.push_back(&set);
       } else {
         taken.erase(found);
-        offers_.push_back({&set, &batch});
+        busy.push_back(&set);
       }
     }
+    for (std::size_t i = 0; i < busy.size() && idle.size() + i < most; ++i) offers_.push_back({busy[i], &batch});
     return idle;
   }
   /// Nobody begins with it any more; waits for who has.
@@ -284,7 +286,7 @@ void side_by_side(std::span<const Processors> lent, const std::vector<std::funct
     const Offered offered{batch};
     std::deque<PlacedThread> threads;
     try {
-      for (const Processors* set : helpers().idle_of(lent.first(std::min(lent.size(), tasks.size() - 1)), batch))
+      for (const Processors* set : helpers().idle_of(lent, tasks.size() - 1, batch))
         threads.emplace_back(*set, [&batch] { batch.work(); });
     } catch (const FatalError&) {
       // Those that were started do it.

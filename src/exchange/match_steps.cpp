@@ -1,6 +1,7 @@
 // Finding partners: by sequence number, by ordinal within the step, by longest common sequence, by sender and receiver.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "core/collective_math.hpp"
 #include "exchange/align.hpp"
@@ -121,30 +122,40 @@ std::vector<bool> uncertain(std::vector<AlignItem> a, std::vector<AlignItem> b,
   return out;
 }
 
-/// Marks those that do not end in the order in which they start, and all between. Messages of one communicator from one
-/// rank to another do; where they do not, there are several, and nothing says which message of the other rank is whose.
-void mark_overtaken(const RecordRefs& records, std::vector<bool>& marked) {
-  std::vector<std::int64_t> earliest_end(records.size() + 1, INT64_MAX);  // from each on
-  for (std::size_t i = records.size(); i-- > 0;) earliest_end[i] = std::min(earliest_end[i + 1], records[i]->end_ns());
-  std::int64_t latest_end = INT64_MIN;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const bool overtaken = latest_end > earliest_end[i];  // one before ends after one from here on
-    latest_end = std::max(latest_end, records[i]->end_ns());
-    if (overtaken || latest_end > earliest_end[i + 1]) marked[i] = true;
+/// Those of equal signature that do not end in the order in which they start, and all between. Messages of one
+/// communicator from one rank to another do; where they do not, there are several, and nothing says which message of the other
+/// rank is whose.
+/// Empty: there are none.
+std::vector<bool> overtaken(const RecordRefs& records) {
+  const auto ends_earlier = [](const CollectiveRecord* a, const CollectiveRecord* b) { return a->end_ns() < b->end_ns(); };
+  if (std::is_sorted(records.begin(), records.end(), ends_earlier)) return {};
+  std::vector<bool> marked(records.size(), false);
+  std::map<std::uint64_t, std::int64_t> earliest_end, latest_end;  // by signature, of those behind and in front
+  std::vector<std::int64_t> end_behind(records.size());
+  for (std::size_t i = records.size(); i-- > 0;) {
+    std::int64_t& earliest = earliest_end.try_emplace(pair_signature(*records[i]), INT64_MAX).first->second;
+    end_behind[i] = earliest;
+    earliest = std::min(earliest, records[i]->end_ns());
   }
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    std::int64_t& latest = latest_end.try_emplace(pair_signature(*records[i]), INT64_MIN).first->second;
+    const std::int64_t end_ns = records[i]->end_ns();
+    const bool is_behind = latest > std::min(end_ns, end_behind[i]);  // one before ends after one from here on
+    latest = std::max(latest, end_ns);
+    if (is_behind || latest > end_behind[i]) marked[i] = true;
+  }
+  return marked;
 }
 
 void match_two_lists(const RecordRefs& a, const RecordRefs& b, Drafts& drafts, MatchCounts& counts) {
   const std::vector<AlignItem> items_a = items_of(a, pair_signature), items_b = items_of(b, pair_signature);
   const bool agree = same_signatures(items_a, items_b);
   std::vector<bool> used_a(a.size(), false), used_b(b.size(), false);
-  std::vector<bool> overtaken_a(a.size(), false), overtaken_b(b.size(), false);
-  mark_overtaken(a, overtaken_a);
-  mark_overtaken(b, overtaken_b);
+  const std::vector<bool> overtaken_a = overtaken(a), overtaken_b = overtaken(b);
   const auto add = [&](std::size_t i, std::size_t j) {
     drafts.add({a[i], b[j]}, agree ? MatchRule::pair : MatchRule::aligned, CollectiveOp::send_recv, a[i]->step,
                static_cast<std::int32_t>(i));
-    drafts.instances.back().suspect = overtaken_a[i] || overtaken_b[j];
+    drafts.instances.back().suspect = (!overtaken_a.empty() && overtaken_a[i]) || (!overtaken_b.empty() && overtaken_b[j]);
     used_a[i] = used_b[j] = true;
   };
   if (agree)

@@ -22,7 +22,7 @@ std::string where(const RankEntry& entry, const StepNumbers& lacking, bool all_o
 
 /// A file may be damaged before the first of its steps: then none of them is on record as lost.
 std::string why(const RankEntry& entry, const StepNumbers& lacking) {
-  if (entry.facts.damaged()) return " (lost with the damage of the file)";
+  if (entry.facts.damaged()) return " (lost with the damage of the file)";  // its markers may have been, too
   if (!entry.no_steps.empty()) return " (" + std::string(entry.no_steps) + ")";
   if (!entry.takes_part) return " (its steps fit no other rank's)";
   const std::string them = lacking.size() == 1 ? "it" : "them";

@@ -4,7 +4,7 @@
 // pp_wait = the part of it with a pipeline kernel, idle = the rest. ratio = Σ bubble / (stages · len(P)).
 // P = from the first start of a forward to the last end of a backward compute kernel of any of its ranks; where a rank
 // does not tell its phases apart, from the first to the last compute kernel of all (window_by_compute).
-// C_unknown, communication of which nobody says for which parallelism it is, may be either: it counts as work in bubble(r),
+// C_unknown, messages of which nobody says for which parallelism they are, may be either: it counts as work in bubble(r),
 // and unknown(r) = len((C_unknown \ (C_PP ∪ the other work)) ∩ P) is by how much that may be too short.
 // Merge: keys are disjoint. Headline: the ratio; absent if the clock residual, or what is unknown, exceeds 1 % of P.
 #include <cmath>
@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "core/collective_math.hpp"
 #include "core/statistics.hpp"
 #include "exchange/clock_error.hpp"
 #include "metrics/busy.hpp"
@@ -31,7 +32,7 @@ struct PipelineBubble {
             .definition = "Sum over stages of the time without compute, copies or communication other than the "
                           "pipeline's own / (stages x window); the window goes from the first forward to the last "
                           "backward kernel of the pipeline's ranks in the step, on the corrected clock. Ideal of 1F1B and GPipe: (p - 1) / (v m + p - 1). "
-                          "Absent where it depends by more than 1 % of the window on communication of unknown parallelism.",
+                          "Absent where it depends by more than 1 % of the window on messages of unknown parallelism.",
             .needs = "pipeline parallelism (a process group of it, or a mesh with pp above 1)",
             .section = PageSection::overlap,
             .aliases = {},
@@ -62,7 +63,7 @@ struct PipelineBubble {
       all.push_back(column("bubble_ns", &Row::bubble_ns, "ns", "window without compute, copies or other communication"));
       all.push_back(column("pp_wait_ns", &Row::pp_wait_ns, "ns", "part of the bubble inside pipeline kernels"));
       all.push_back(integer_column<Row>("idle_ns", "ns", "bubble_ns - pp_wait_ns", {}, [](const Row& row) { return row.bubble_ns - row.pp_wait_ns; }));
-      all.push_back(column("unknown_ns", &Row::unknown_ns, "ns", "window with nothing but communication of unknown parallelism, not counted as bubble"));
+      all.push_back(column("unknown_ns", &Row::unknown_ns, "ns", "window with nothing but messages of unknown parallelism, not counted as bubble"));
       all.push_back(column("window_by_compute", &Row::window_by_compute, "", "1 = a rank does not tell forward from backward: from first to last compute kernel"));
       all.push_back(derived<Row>("bubble_ratio", "", "bubble_ns / window_ns", [](const Row& row) {
         return ratio(static_cast<double>(row.bubble_ns), static_cast<double>(row.window_ns));
@@ -130,8 +131,8 @@ struct PipelineBubble {
                                     microseconds(static_cast<double>(residual_ns)), milliseconds(static_cast<double>(shortest_ns))));
     const PooledRatio unknown = pooled_ratio(rows, [](const Row& row) { return row.unknown_ns; }, window);
     if (unknown.value > most_unknown_ratio)
-      return out.absent(fmt::format("{} to {} of the pipeline's time: not known is for which parallelism communication is "
-                                    "that takes {} of it",
+      return out.absent(fmt::format("{} to {} of the pipeline's time: whether messages are the pipeline's own that take {} "
+                                    "of it is not known",
                                     percent(pooled.value), percent(pooled.value + unknown.value), percent(unknown.value)));
     add_pooled(out, "bubble", pooled, "bubble, of the pipeline's time");
     out.value("pp_wait_ratio", wait.value, "part of it spent inside pipeline kernels");
@@ -168,7 +169,8 @@ struct PipelineBubble {
     Intervals pipeline, other, unknown;
     for (const CollectiveRecord& record : rank.records) {
       const Dimension dimension = dimension_of(groups, record.group, record.op);
-      Intervals& of = dimension == Dimension::pp ? pipeline : dimension == Dimension::unknown ? unknown : other;
+      const bool could_be = is_point_to_point(record.op) || record.op == CollectiveOp::unknown;
+      Intervals& of = dimension == Dimension::pp ? pipeline : dimension == Dimension::unknown && could_be ? unknown : other;
       append_merged(of, {record.start_ns, record.end_ns()});
     }
     // Records do not tell the device: of several, the one that communicates most is the pipeline's.

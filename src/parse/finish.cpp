@@ -179,7 +179,7 @@ MissingLaunches place_missing(RankTrace& trace, bool markers, StepCounts& counts
   if (!markers || counts.launchless == 0 || trace.loss != FileLoss::nothing) return {};
   const MissingLaunches missing = place_by_correlation(trace);
   trace.lost_events_count += missing.untold;
-  counts.outside -= missing.in_steps;
+  counts.outside -= missing.placed;
   counts.launchless -= missing.placed;
   return missing;
 }

@@ -33,7 +33,8 @@ std::int64_t from_other(const Collective& row, std::int64_t other, bool is_in) {
 }
 
 void forget_impossible_groups(RankTrace& trace, const Problem& origin, Problems& problems) {
-  const std::int64_t most = trace.world_size > 0 ? trace.world_size : most_ranks;
+  std::int64_t most = trace.world_size > 0 ? trace.world_size : most_ranks;
+  for (const ProcessGroup& group : trace.groups) most = std::max<std::int64_t>(most, std::ssize(group.members));
   std::int64_t count = 0;
   std::int32_t largest = 0;
   for (ProcessGroup& group : trace.groups)

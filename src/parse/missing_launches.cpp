@@ -28,6 +28,19 @@ std::vector<Launch> known_launches(const EventTable& events) {
   return launches;
 }
 
+/// Names of whose events most lack their launch: a call that the profiler does not record. What is always missing was not lost.
+std::vector<bool> unrecorded_names(const RankTrace& trace) {
+  constexpr std::uint32_t few = 3;  // say nothing
+  std::vector<std::uint32_t> all(trace.strings.size()), missing(trace.strings.size());
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    ++all[trace.events.name[i]];
+    missing[trace.events.name[i]] += is_missing(trace.events, i) ? 1 : 0;
+  }
+  std::vector<bool> unrecorded(all.size());
+  for (std::size_t name = 0; name < all.size(); ++name) unrecorded[name] = all[name] >= few && 2 * missing[name] > all[name];
+  return unrecorded;
+}
+
 }  // namespace
 
 std::size_t count_missing_launches(const EventTable& events) {
@@ -45,6 +58,7 @@ MissingLaunches place_by_correlation(RankTrace& trace) {
   if (count_missing_launches(events) == 0) return found;
   const std::vector<Launch> launches = known_launches(events);
   if (launches.empty()) return found;
+  const std::vector<bool> unrecorded = unrecorded_names(trace);
   StepFinder finder(trace.steps);
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!is_missing(events, i)) continue;
@@ -53,15 +67,16 @@ MissingLaunches place_by_correlation(RankTrace& trace) {
     const std::int64_t until_ns = behind == launches.end() ? events.start_ns[i] : std::min(events.start_ns[i], behind->second);
     const std::int32_t step = finder.find(std::prev(behind)->second), until = finder.find(until_ns);
     if (step == until) {
+      if (step < 0) continue;
       ++found.placed;
-      found.in_steps += step >= 0 ? 1 : 0;
       events.step[i] = step;
       continue;
     }
+    if (unrecorded[events.name[i]]) continue;
     ++found.untold;
     found.doubtful_steps.resize(trace.steps.size(), false);
-    for (const std::int32_t either : {step, until})
-      if (either >= 0) found.doubtful_steps[static_cast<std::size_t>(either)] = true;
+    const std::int32_t first = step < 0 ? until : step, last = until < 0 ? step : until;
+    for (std::int32_t one = first; one <= last; ++one) found.doubtful_steps[static_cast<std::size_t>(one)] = true;
   }
   return found;
 }

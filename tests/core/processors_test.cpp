@@ -108,6 +108,21 @@ TEST(Processors, WhoseWorkHasEndedHelpsWithTasksThatATaskRuns) {
   }
 }
 
+TEST(Processors, AFewTasksOfATaskGoWhereNobodyIsAtWork) {
+  const std::vector<Processors> two(2, own_processors());
+  Together inner(2);
+  std::atomic<bool> over = false;
+  std::array<bool, 2> met{};
+  const auto runs_tasks = [&] {
+    side_by_side(two, {[&] { met[0] = inner.arrive(); }, [&] { met[1] = inner.arrive(); }});
+    over = true;
+  };
+  side_by_side(two, {runs_tasks, [&] {
+                       while (!over) sched_yield();
+                     }});
+  EXPECT_TRUE(met[0] && met[1]);
+}
+
 TEST(Processors, NoSecondThreadIsStartedWhereOneIsAtWork) {
   const std::vector<Processors> one{own_processors()};
   std::atomic<bool> over = false;

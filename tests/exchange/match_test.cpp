@@ -215,6 +215,17 @@ TEST(Match, MessagesThatOvertakeEachOtherAreSuspect) {
   }
 }
 
+TEST(Match, MessagesOfAnotherSizeMayOvertake) {
+  PlantedWorld world({0, 0});
+  const GroupId pp = world.add_group("pp", ranks_up_to(2));
+  for (const std::int64_t k : {0, 1, 2}) {
+    world.add(pp, 0, 1000 * k, 1000 * k + 100, CollectiveOp::send, k == 0 ? 8 : 64).peer = 1;
+    world.add(pp, 1, 1000 * k + 10, k == 0 ? 2500 : 1000 * k + 100, CollectiveOp::recv, k == 0 ? 8 : 64).peer = 0;
+  }
+  Problems problems;
+  for (const MatchedInstance& i : world.assemble_alone(problems).instances) EXPECT_FALSE(i.suspect && i.rule == MatchRule::pair && i.ordinal > 0);
+}
+
 TEST(Match, InAGroupOfTwoThePeerIsTheOther) {
   PlantedWorld world({0, 0});
   const GroupId pp = world.add_group("pp", ranks_up_to(2));

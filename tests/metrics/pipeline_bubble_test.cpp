@@ -89,7 +89,7 @@ TEST(PipelineBubble, UncertainClocksGiveNoRatio) {
 }
 
 // Two stages that work in turn, each in a send or receive meanwhile, of which nobody says for which parallelism it is.
-SmallRun untold_messages(std::int64_t message_ns) {
+SmallRun untold_messages(std::int64_t message_ns, CollectiveOp op = CollectiveOp::send_recv) {
   SmallRun run;
   for (const std::int32_t rank : {0, 1})
     run.add(TraceBuilder()
@@ -100,7 +100,7 @@ SmallRun untold_messages(std::int64_t message_ns) {
                 .group("pp", "mesh_pp", {0, 1}, -1, Dimension::pp)
                 .group("some", "", {}, -1, Dimension::unknown)
                 .stream(9)
-                .collective(CollectiveOp::send_recv, "some", 64, rank == 0 ? 400 : 100, message_ns)
+                .collective(op, "some", 64, rank == 0 ? 400 : 100, message_ns)
                 .build(),
             "a");
   return run;
@@ -109,9 +109,15 @@ SmallRun untold_messages(std::int64_t message_ns) {
 TEST(PipelineBubble, MessagesOfUnknownParallelismMakeItAbsent) {
   const MetricResult result = untold_messages(500).result("pipeline_bubble");
   EXPECT_EQ(result.report.status, Status::absent);
-  EXPECT_EQ(result.report.reason, "0.0 % to 50.0 % of the pipeline's time: not known is for which parallelism communication is that "
-                                  "takes 50.0 % of it");
+  EXPECT_EQ(result.report.reason, "0.0 % to 50.0 % of the pipeline's time: whether messages are the pipeline's own that take 50.0 % "
+                                  "of it is not known");
   EXPECT_EQ(integer_at(result, "rows", 1, "unknown_ns"), 500);
+}
+
+TEST(PipelineBubble, CollectivesOfAGroupThatNobodyKnowsAreNoMessages) {
+  const MetricResult result = untold_messages(500, CollectiveOp::all_gather).result("pipeline_bubble");
+  EXPECT_EQ(result.report.status, Status::ok);
+  EXPECT_DOUBLE_EQ(headline(result, "bubble_ratio"), 0.0);
 }
 
 TEST(PipelineBubble, FewMessagesOfUnknownParallelismDoNot) {

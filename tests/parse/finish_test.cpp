@@ -123,6 +123,31 @@ TEST(Finish, WhereTheLaunchesAroundAreOfTwoStepsBothAreLost) {
   EXPECT_EQ(trace.lost_events_count, 1);
 }
 
+TEST(Finish, ALaunchThatTheProfilerNeverRecordsIsNoDamage) {
+  Problems problems;
+  TraceBuilder builder;
+  builder.step(4, 0, 100).step(5, 100, 200).step(6, 200, 300).step(7, 300, 400);
+  for (const std::int64_t at : {10, 110, 210}) {  // the last call of each step, whose kernel runs in the next
+    builder.kernel("a", at + 10, 10, at).kernel("a", at + 20, 10, at + 5).kernel("cluster", at + 95, 5, not_launched);
+  }
+  builder.kernel("a", 320, 10, 310);
+  const RankTrace trace = builder.build(problems);
+  EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{0, 0, -1, 1, 1, -1, 2, 2, -1, 3}));
+  EXPECT_FALSE(trace.steps[0].lost_events || trace.steps[1].lost_events || trace.steps[2].lost_events);
+  EXPECT_EQ(problems.count(Severity::data_loss), 0);
+  EXPECT_EQ(trace.lost_events_count, 0);
+}
+
+TEST(Finish, WhereAllLaunchesOfAStepAreMissingItIsLostToo) {
+  Problems problems;
+  TraceBuilder builder;
+  builder.step(4, 0, 100).step(5, 100, 200).step(6, 200, 300);
+  builder.kernel("a", 20, 10, 10).kernel("a", 30, 5, 15).kernel("a", 210, 5, not_launched).kernel("a", 230, 5, 225);
+  const RankTrace trace = builder.build(problems);
+  EXPECT_EQ(steps(trace), (std::vector<std::int32_t>{-1, -1, -1, -1}));
+  EXPECT_TRUE(trace.steps[0].lost_events && trace.steps[1].lost_events && trace.steps[2].lost_events);
+}
+
 TEST(Finish, LaunchesThatManyEventsDoNotNameDecideNothing) {
   Problems problems;
   TraceBuilder builder;

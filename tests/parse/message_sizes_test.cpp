@@ -53,6 +53,21 @@ TEST(MessageSizes, MoreIsUnknownOrWhatTheOtherSideSays) {
   EXPECT_EQ(checked(message(CollectiveOp::all_gather, 19'000'000'000, absurd)), (Sizes{19'000'000'000, -1})) << "4 x is too much";
 }
 
+TEST(MessageSizes, AGroupWhoseMembersAreListedIsNoLargerThanTheRun) {
+  RankTrace trace;
+  trace.world_size = 2;  // of one replica group
+  trace.groups.emplace_back().size = 4;
+  trace.groups[0].members = {0, 1, 2, 3};
+  Collective row = message(CollectiveOp::all_gather, 100, 400);
+  row.group_size = 4;
+  trace.collectives.push_back(row);
+  Problems problems;
+  forget_impossible_sizes(trace, {.file = "f"}, problems);
+  EXPECT_EQ(trace.groups[0].size, 4);
+  EXPECT_EQ(trace.collectives[0].group_size, 4);
+  EXPECT_EQ(problems.count(Code::inout_disagree), 0);
+}
+
 TEST(MessageSizes, AGroupLargerThanTheRunIsNotBelieved) {
   for (const std::int64_t world : {std::int64_t{8}, std::int64_t{-1}}) {
     RankTrace trace;
