@@ -55,8 +55,9 @@ class KinetoBuilder {
   bool start_next_part();
   /// Whether what was read can be put together with other parts at all.
   bool can_be_a_part() const;
-  /// Joins a later part to what is here (kineto_part.cpp).
-  void absorb(const KinetoBuilder& part);
+  /// Joins a later part to what is here (kineto_part.cpp). What names and threads are called here the part remembers: what
+  /// start_next_part() keeps is not looked up again.
+  void absorb(KinetoBuilder& part);
 
   // A later part on its way to another worker (kineto_parcels.cpp).
   Bytes pack_tables() const;
@@ -142,6 +143,7 @@ class KinetoBuilder {
     bool is_node;
   };
   BuildsPart builds_;
+  std::vector<std::uint32_t> names_there_, threads_there_;  // of a later part: the numbers of its own where it was joined
   Column<Operator> operators_;
   StringTable raw_names_;
 

@@ -27,17 +27,17 @@ void append_renumbered(Column<T>& to, const Column<T>& rows, const std::vector<T
 /// Rows of events behind those that are there.
 template <class Rows>
 void append_rows(Rows& to, const Rows& rows, std::uint32_t first_event) {
-  for (auto row : rows) {
+  std::transform(rows.begin(), rows.end(), to.add_rows(rows.size()).begin(), [&](auto row) {
     row.event += first_event;
-    to.push_back(row);
-  }
+    return row;
+  });
 }
 
 }  // namespace
 
 struct KinetoBuilder::PartNumbers {
   std::uint32_t first_event = 0;
-  std::vector<std::uint32_t> names, threads;
+  const std::vector<std::uint32_t>&names, &threads;
   std::vector<std::uint16_t> lanes;
 };
 
@@ -96,15 +96,18 @@ std::vector<std::string_view> KinetoBuilder::thread_keys() const {
   return keys;
 }
 
-void KinetoBuilder::absorb(const KinetoBuilder& part) {
+void KinetoBuilder::absorb(KinetoBuilder& part) {
   const RankTrace& from = part.trace_;
-  PartNumbers numbers;
-  numbers.first_event = static_cast<std::uint32_t>(trace_.events.size());
-  for (std::uint32_t i = 0; i < from.strings.size(); ++i) numbers.names.push_back(trace_.strings.index(from.strings.text(i)));
-  for (const std::string_view key : part.thread_keys()) {
-    const auto [found, is_new] = threads_.try_emplace(std::string(key), static_cast<std::uint32_t>(trace_.threads.size()));
-    if (is_new) trace_.threads.push_back(clean_text(key));
-    numbers.threads.push_back(found->second);
+  PartNumbers numbers{static_cast<std::uint32_t>(trace_.events.size()), part.names_there_, part.threads_there_, {}};
+  for (auto i = static_cast<std::uint32_t>(part.names_there_.size()); i < from.strings.size(); ++i)
+    part.names_there_.push_back(trace_.strings.index(from.strings.text(i)));
+  if (part.threads_there_.size() < part.threads_.size()) {
+    part.threads_there_.clear();
+    for (const std::string_view key : part.thread_keys()) {
+      const auto [found, is_new] = threads_.try_emplace(std::string(key), static_cast<std::uint32_t>(trace_.threads.size()));
+      if (is_new) trace_.threads.push_back(clean_text(key));
+      part.threads_there_.push_back(found->second);
+    }
   }
   for (const Lane& of_part : from.lanes) numbers.lanes.push_back(lane(of_part.device, of_part.stream));
   trace_.steps.insert(trace_.steps.end(), from.steps.begin(), from.steps.end());

@@ -61,7 +61,7 @@ void add_outcome(const ScanOutcome& part, ScanOutcome& all) {
 }
 
 /// Joins what came to what the builder has; false if it does not fit.
-bool absorb(const KinetoPart* part, KinetoBuilder& builder, TraceHeader& header) {
+bool absorb(KinetoPart* part, KinetoBuilder& builder, TraceHeader& header) {
   if (part == nullptr || !part->usable) return false;
   builder.absorb(*part->builder);
   for (const TraceHeader::Said& said : part->header)
