@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace ccl {
@@ -71,6 +72,13 @@ class ByteReader {
     std::vector<T> values(value<std::uint64_t>());
     raw(values.data(), values.size() * sizeof(T));
     return values;
+  }
+  /// An array of bytes, where it lies.
+  std::span<const std::byte> bytes() {
+    const auto count = value<std::uint64_t>();
+    if (count > bytes_.size()) throw std::logic_error("message ends too early");
+    const std::span<const std::byte> all = std::exchange(bytes_, bytes_.subspan(count));
+    return all.first(count);
   }
   /// An array, behind the rows of a Column.
   template <class Rows>

@@ -15,36 +15,6 @@
 namespace ccl {
 namespace {
 
-/// As zlib writes it.
-Bytes deflated(const Bytes& in) {
-  uLongf size = compressBound(static_cast<uLong>(in.size()));
-  Bytes out(size);
-#if defined(CCL_HAVE_ISAL)
-  static Bytes work(ISAL_DEF_LVL1_DEFAULT);
-  isal_zstream stream;
-  isal_deflate_stateless_init(&stream);
-  stream.hist_bits = 0;  // the whole window; the line above leaves what lay there, and 1 to 15 would be a smaller one
-  stream.level = 1;
-  stream.level_buf = reinterpret_cast<std::uint8_t*>(work.data());
-  stream.level_buf_size = static_cast<std::uint32_t>(work.size());
-  stream.gzip_flag = IGZIP_ZLIB;
-  stream.end_of_stream = 1;
-  stream.next_in = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(in.data()));
-  stream.avail_in = static_cast<std::uint32_t>(in.size());
-  stream.next_out = reinterpret_cast<std::uint8_t*>(out.data());
-  stream.avail_out = static_cast<std::uint32_t>(out.size());
-  if (isal_deflate_stateless(&stream) == COMP_OK) {
-    out.resize(stream.total_out);
-    return out;
-  }
-#endif
-  const int status = compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(in.data()),
-                               static_cast<uLong>(in.size()), Z_BEST_SPEED);
-  if (status != Z_OK) throw std::bad_alloc();  // the only way compress2 fails with a buffer of compressBound
-  out.resize(size);
-  return out;
-}
-
 /// Byte i of eight elements after one another, for each i below `bytes`: to, to + apart, ... An 8 × 8 transposition in registers
 /// (Warren, Hacker's Delight, 7-3), little-endian.
 template <std::size_t bytes>
@@ -80,22 +50,66 @@ std::size_t shuffle_by_eights(std::span<const std::byte> rows, std::size_t eleme
 
 }  // namespace
 
-Bytes finish_chunk(std::span<const std::byte> rows, std::size_t element_bytes, std::size_t chunk_bytes) {
+#if defined(CCL_HAVE_ISAL)
+constexpr std::size_t work_bytes = ISAL_DEF_LVL1_DEFAULT;
+#else
+constexpr std::size_t work_bytes = 0;
+#endif
+
+ChunkFinisher::ChunkFinisher(std::size_t element_bytes, std::size_t chunk_bytes)
+    : element_bytes_(element_bytes),
+      chunk_bytes_(chunk_bytes),
+      deflated_bytes_(compressBound(static_cast<uLong>(chunk_bytes))),
+      shuffled_(std::make_unique_for_overwrite<std::byte[]>(chunk_bytes)),
+      deflated_(std::make_unique_for_overwrite<std::byte[]>(deflated_bytes_)),
+      work_(std::make_unique_for_overwrite<std::byte[]>(work_bytes)) {}
+
+std::span<const std::byte> ChunkFinisher::finish(std::span<const std::byte> rows) {
+  shuffle(rows);
+  return deflate();
+}
+
+void ChunkFinisher::shuffle(std::span<const std::byte> rows) {
   // So many elements at once that they stay in the first-level cache while byte after byte of them is taken.
   constexpr std::size_t cached_bytes = std::size_t{16} << 10;
-  Bytes shuffled(chunk_bytes);
-  const std::size_t elements = chunk_bytes / element_bytes;
-  const std::size_t filled = rows.size() / element_bytes;
-  const std::size_t at_once = std::max<std::size_t>(1, cached_bytes / element_bytes);
-  for (std::size_t first = shuffle_by_eights(rows, element_bytes, shuffled.data(), elements); first < filled; first += at_once) {
+  const std::size_t elements = chunk_bytes_ / element_bytes_;
+  const std::size_t filled = rows.size() / element_bytes_;
+  const std::size_t at_once = std::max<std::size_t>(1, cached_bytes / element_bytes_);
+  for (std::size_t first = shuffle_by_eights(rows, element_bytes_, shuffled_.get(), elements); first < filled; first += at_once) {
     const std::size_t count = std::min(at_once, filled - first);
-    for (std::size_t i = 0; i < element_bytes; ++i) {
-      std::byte* to = shuffled.data() + i * elements + first;
-      const std::byte* from = rows.data() + first * element_bytes + i;
-      for (std::size_t element = 0; element < count; ++element) to[element] = from[element * element_bytes];
+    for (std::size_t i = 0; i < element_bytes_; ++i) {
+      std::byte* to = shuffled_.get() + i * elements + first;
+      const std::byte* from = rows.data() + first * element_bytes_ + i;
+      for (std::size_t element = 0; element < count; ++element) to[element] = from[element * element_bytes_];
     }
   }
-  return deflated(shuffled);
+  if (filled == elements) return;
+  for (std::size_t i = 0; i < element_bytes_; ++i)
+    std::fill_n(shuffled_.get() + i * elements + filled, elements - filled, std::byte{0});
+}
+
+/// As zlib writes it.
+std::span<const std::byte> ChunkFinisher::deflate() {
+#if defined(CCL_HAVE_ISAL)
+  isal_zstream stream;
+  isal_deflate_stateless_init(&stream);
+  stream.hist_bits = 0;  // the whole window; the line above leaves what lay there, and 1 to 15 would be a smaller one
+  stream.level = 1;
+  stream.level_buf = reinterpret_cast<std::uint8_t*>(work_.get());
+  stream.level_buf_size = static_cast<std::uint32_t>(work_bytes);
+  stream.gzip_flag = IGZIP_ZLIB;
+  stream.end_of_stream = 1;
+  stream.next_in = reinterpret_cast<std::uint8_t*>(shuffled_.get());
+  stream.avail_in = static_cast<std::uint32_t>(chunk_bytes_);
+  stream.next_out = reinterpret_cast<std::uint8_t*>(deflated_.get());
+  stream.avail_out = static_cast<std::uint32_t>(deflated_bytes_);
+  if (isal_deflate_stateless(&stream) == COMP_OK) return {deflated_.get(), stream.total_out};
+#endif
+  uLongf size = deflated_bytes_;
+  const int status = compress2(reinterpret_cast<Bytef*>(deflated_.get()), &size, reinterpret_cast<const Bytef*>(shuffled_.get()),
+                               static_cast<uLong>(chunk_bytes_), Z_BEST_SPEED);
+  if (status != Z_OK) throw std::bad_alloc();  // the only way compress2 fails with a buffer of compressBound
+  return {deflated_.get(), size};
 }
 
 }  // namespace ccl

@@ -54,23 +54,34 @@ Bytes align_to_chunks(const DatasetLayout& layout, Bytes rows, const Slices& sli
   return rows;
 }
 
-Bytes finish_chunks(const DatasetLayout& layout, const Bytes& aligned, std::int64_t start) {
+/// Their number, then for each its own number and its bytes.
+void finish_chunks(const DatasetLayout& layout, const Bytes& aligned, std::int64_t start, ByteWriter& out) {
   const std::size_t chunk_bytes = static_cast<std::size_t>(layout.chunk_rows) * layout.row_bytes();
-  ByteWriter out;
+  out.value<std::uint64_t>((aligned.size() + chunk_bytes - 1) / chunk_bytes);
+  if (aligned.empty()) return;
+  ChunkFinisher finisher(layout.element_bytes(), chunk_bytes);
   std::int64_t chunk = start / layout.chunk_rows;
   for (std::size_t at = 0; at < aligned.size(); at += chunk_bytes, ++chunk) {
     const std::span<const std::byte> rows(aligned.data() + at, std::min(chunk_bytes, aligned.size() - at));
     out.value(chunk);
-    out.array(finish_chunk(rows, layout.element_bytes(), chunk_bytes));
+    out.array(finisher.finish(rows));
   }
+}
+Bytes finish_chunks(const DatasetLayout& layout, const Bytes& aligned, std::int64_t start) {
+  ByteWriter out;
+  finish_chunks(layout, aligned, start, out);
   return out.take();
 }
 
-void place(OutputFile& file, const DatasetLayout& layout, const Bytes& parcel) {
-  for (ByteReader in(parcel); !in.at_end();) {
+void place(OutputFile& file, const DatasetLayout& layout, ByteReader& in) {
+  for (auto left = in.value<std::uint64_t>(); left > 0; --left) {
     const auto chunk = in.value<std::int64_t>();
-    file.place_chunk(layout, chunk, in.array<std::byte>());
+    file.place_chunk(layout, chunk, in.bytes());
   }
+}
+void place(OutputFile& file, const DatasetLayout& layout, const Bytes& parcel) {
+  ByteReader in(parcel);
+  place(file, layout, in);
 }
 
 /// Worker 0 takes everyone's parcel in worker order. A failure there must not stop the taking: others wait to send.
@@ -223,7 +234,7 @@ FinishedMatrix finish_matrix(ResultMatrix slice, const Comm& comm, const WriteRu
   for (const Bytes& parcel : comm.exchange(std::move(parcels)))
     for (ByteReader in(parcel); !in.at_end();) {
       const auto row = in.value<std::int64_t>();
-      take(row, in.array<std::byte>());
+      take(row, in.bytes());
     }
   DatasetLayout layout{.path = slice.path, .number_type = CellType::int32, .width = slice.columns_count};
   return {finish_rows(std::move(layout), std::move(cells), comm, rules, true), slice.description, slice.unit};
@@ -249,7 +260,8 @@ void pack_finished(const std::string& path, ResultTable table, ByteWriter& out, 
   out.value(table.rows_count);
   out.value(layout.chunk_rows);
   pack_columns(table.columns, out);
-  out.array(layout.chunk_rows == 0 ? table.packed : finish_chunks(layout, table.packed, 0));
+  if (layout.chunk_rows == 0) out.array(table.packed);
+  else finish_chunks(layout, table.packed, 0, out);
 }
 
 std::string write_finished(OutputFile& file, ByteReader& in) {
@@ -260,10 +272,9 @@ std::string write_finished(OutputFile& file, ByteReader& in) {
   layout.chunk_rows = in.value<std::int64_t>();
   table.columns = unpack_columns(in);
   layout.columns = table.columns;
-  const Bytes data = in.array<std::byte>();
   file.create(layout);
-  if (layout.chunk_rows == 0) file.write_whole(layout, data);
-  else place(file, layout, data);
+  if (layout.chunk_rows == 0) file.write_whole(layout, in.bytes());
+  else place(file, layout, in);
   describe_table(file, layout.path, table);
   return layout.path;
 }
