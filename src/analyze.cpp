@@ -310,6 +310,7 @@ void close(LocalResults& local, const Matched& matched, ClosingContext context, 
   context.lent = lending.processors();
   for (const auto& metric : metrics) metric->matched(matched.mine, context);
   const std::vector<std::int32_t> row_of_trace = rows_of_traces(local, context.ranks, comm);
+  std::vector<std::function<void()>> tasks;
   for (std::size_t trace = 0; trace < local.facts.size(); ++trace) {
     const std::int32_t row = row_of_trace[trace];
     if (row < 0) continue;
@@ -318,8 +319,10 @@ void close(LocalResults& local, const Matched& matched, ClosingContext context, 
     const std::span verdicts(matched.verdicts);
     const ClosingRank rank{row, context.ranks.entries[static_cast<std::size_t>(row)], local.segments[trace],
                            records.subspan(first, count), verdicts.empty() ? verdicts : verdicts.subspan(first, count)};
-    std::vector<std::function<void()>> tasks;
-    for (const auto& metric : metrics) tasks.emplace_back([&rank, &context, of = metric.get()] { of->closing(rank, context); });
+    tasks.clear();
+    const auto close_one = [&](Metric& metric) { metric.closing(rank, context); };
+    for (const auto& metric : metrics)  // two pointers: a std::function keeps no more without memory of its own
+      tasks.emplace_back([&close_one, of = metric.get()] { close_one(*of); });
     if (local.reading_memory) tasks.emplace_back([&local] { local.reading_memory.reset(); });
     side_by_side(context.lent, tasks);
   }

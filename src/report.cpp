@@ -100,7 +100,7 @@ void report(Metrics& metrics, const std::vector<int>& owners, const ClosingConte
     Problems found;
     const ReportContext context{closing.config, closing.workload, closing.ranks, closing.groups,
                                 closing.clock,  closing.strings,  comm.is_first() ? problems : found};
-    const Resolver resolver{[&](StringId id) { return std::string(closing.strings.text(id)); },
+    const Resolver resolver{[&](StringId id) { return closing.strings.text(id); },
                             [&](GroupId id) { return std::int64_t{closing.groups.row_of(id)}; }};
     if (comm.is_first()) compare_card(context, problems);
     ByteWriter out, finished;

@@ -100,14 +100,14 @@ ColumnSpec<Row> text_spec(ColumnInfo info, Value value) {
           },
           [value](std::span<const Row> rows) {
             std::size_t widest = 1;
-            for (const Row& row : rows) widest = std::max<std::size_t>(widest, value(row).size());
+            for (const Row& row : rows) widest = std::max(widest, std::string_view(value(row)).size());
             return widest;
           }};
 }
 
 /// Turns ids into what a reader of the file wants to see. Both may be empty functions where no such column occurs.
 struct Resolver {
-  std::function<std::string(StringId)> text;       // text of a string id
+  std::function<std::string_view(StringId)> text;  // text of a string id, as long as the strings live
   std::function<std::int64_t(GroupId)> group_row;  // row of /process_groups, −1 unknown
 };
 
@@ -141,9 +141,8 @@ ColumnSpec<Row> derived(std::string name, std::string unit, std::string descript
 }
 
 /// A text or an integer computed from a row (ids through a Resolver, for instance).
-template <class Row>
-ColumnSpec<Row> text_column(std::string name, std::string description,
-                            std::function<std::string(const Row&)> value) {
+template <class Row, class Value>
+ColumnSpec<Row> text_column(std::string name, std::string description, Value value) {
   return text_spec<Row>({std::move(name), "", std::move(description)}, std::move(value));
 }
 template <class Row>

@@ -47,7 +47,11 @@ class SharedSteps {
 using Steps = std::map<std::pair<StepSource, std::int64_t>, std::vector<StepMember>>;
 
 void append(std::vector<StepMember>& members, const CollectiveRecord& record) {
-  if (members.empty() || members.back().rank != record.rank.value) members.push_back({record.rank.value, {}});
+  if (members.empty() || members.back().rank != record.rank.value) {
+    const std::size_t as_before = members.empty() ? 0 : members.back().records.size();  // members mostly have as many
+    members.push_back({record.rank.value, {}});
+    members.back().records.reserve(as_before);
+  }
   members.back().records.push_back(&record);
 }
 

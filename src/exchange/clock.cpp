@@ -42,14 +42,16 @@ using Ends = std::vector<PairEnds>;
 double slope_of(const Ends& pair) {
   const std::size_t blocks = std::min(most_blocks, pair.size());
   std::vector<double> times, values;
+  std::vector<std::int64_t> t, d;
   for (std::size_t b = 0; b < blocks; ++b) {
-    std::vector<std::int64_t> t, d;
+    t.clear();
+    d.clear();
     for (std::size_t i = b * pair.size() / blocks; i < (b + 1) * pair.size() / blocks; ++i) {
       t.push_back(pair[i].a_ns - pair[0].a_ns);
       d.push_back(pair[i].a_ns - pair[i].b_ns - (pair[0].a_ns - pair[0].b_ns));
     }
-    times.push_back(static_cast<double>(middle_value(std::move(t))));
-    values.push_back(static_cast<double>(middle_value(std::move(d))));
+    times.push_back(static_cast<double>(middle_of(t)));
+    values.push_back(static_cast<double>(middle_of(d)));
   }
   std::vector<double> slopes;
   for (std::size_t i = 0; i < blocks; ++i)

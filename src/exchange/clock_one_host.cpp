@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
+#include <span>
 #include <tuple>
+#include <utility>
 
+#include "core/sort_runs.hpp"
 #include "core/wording.hpp"
 #include "exchange/end_differences.hpp"
 #include "exchange/match_parts.hpp"
@@ -33,42 +35,54 @@ struct PairOnHost {
   }
 };
 
-using EndDifferencesByRows = std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int64_t>>;
+/// End of a member after the end of another, in one instance.
+struct EndDifference {
+  std::int32_t row_a = -1, row_b = -1;
+  std::int64_t ns = 0;
+  auto rows() const { return std::pair(row_a, row_b); }
+};
 
-/// From the lowest rank of each host among the members to its others.
-void add_differences(const MatchedInstance& instance, const MatchedMember* members, const std::vector<std::int32_t>& hosts,
-                     std::map<std::int32_t, const MatchedMember*>& lowest, EndDifferencesByRows& differences) {
-  lowest.clear();
-  for (std::int32_t m = 0; m < instance.members_seen; ++m) {
-    const MatchedMember& member = members[m];
-    const std::int32_t host = hosts[static_cast<std::size_t>(member.rank_row)];
-    if (host < 0) continue;
-    const auto [at, is_first] = lowest.emplace(host, &member);
-    if (is_first) continue;
-    const MatchedMember& first = *at->second;
-    differences[{first.rank_row, member.rank_row}].push_back(member.start_ns + member.dur_ns - first.start_ns - first.dur_ns);
+/// From the lowest rank of each host among the members to its others. lowest: by host, null before and after.
+void add_differences(std::span<const MatchedMember> members, const std::vector<std::int32_t>& hosts,
+                     std::vector<const MatchedMember*>& lowest, std::vector<EndDifference>& differences) {
+  const auto host_of = [&](const MatchedMember& member) { return hosts[static_cast<std::size_t>(member.rank_row)]; };
+  for (const MatchedMember& member : members) {
+    if (host_of(member) < 0) continue;
+    const MatchedMember*& first = lowest[static_cast<std::size_t>(host_of(member))];
+    if (first != nullptr)
+      differences.push_back({first->rank_row, member.rank_row, member.start_ns + member.dur_ns - first->start_ns - first->dur_ns});
+    else
+      first = &member;
   }
+  for (const MatchedMember& member : members)
+    if (host_of(member) >= 0) lowest[static_cast<std::size_t>(host_of(member))] = nullptr;
 }
 
 /// By communicator and step.
-std::vector<PairOnHost> pairs_of(const MatchedCollectives& matched, const std::vector<std::int32_t>& hosts) {
+std::vector<PairOnHost> pairs_of(const MatchedCollectives& matched, const Ranks& ranks) {
+  const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   std::vector<PairOnHost> pairs;
-  EndDifferencesByRows differences;
-  std::map<std::int32_t, const MatchedMember*> lowest;
+  std::vector<EndDifference> differences;
+  std::vector<std::int64_t> of_pair;
+  std::vector<const MatchedMember*> lowest(ranks.hosts.size());
   const std::vector<MatchedInstance>& instances = matched.instances;
   for (std::size_t first = 0, end = 0; first < instances.size(); first = end) {
     differences.clear();
     for (; end < instances.size() && same_step(instances[end], instances[first]); ++end) {
       const MatchedInstance& instance = instances[end];
       if (tells_clocks(instance))
-        add_differences(instance, &matched.members[instance.first_member], hosts, lowest, differences);
+        add_differences({&matched.members[instance.first_member], static_cast<std::size_t>(instance.members_seen)}, hosts,
+                        lowest, differences);
     }
-    for (auto& [rows, list] : differences) {
-      PairOnHost pair{hosts[static_cast<std::size_t>(rows.first)], rows.first, rows.second};
-      pair.count = static_cast<std::int64_t>(list.size());
-      pair.middle_ns = middle_value(list);
-      for (std::int64_t& d : list) d = std::abs(d - pair.middle_ns);
-      pair.deviation_ns = middle_value(std::move(list));
+    sort_runs(differences, [](const EndDifference& a, const EndDifference& b) { return a.rows() < b.rows(); });
+    for (auto from = differences.cbegin(), until = from; from != differences.cend(); from = until) {
+      of_pair.clear();
+      for (; until != differences.cend() && until->rows() == from->rows(); ++until) of_pair.push_back(until->ns);
+      PairOnHost pair{hosts[static_cast<std::size_t>(from->row_a)], from->row_a, from->row_b};
+      pair.count = static_cast<std::int64_t>(of_pair.size());
+      pair.middle_ns = middle_of(of_pair);
+      for (std::int64_t& d : of_pair) d = std::abs(d - pair.middle_ns);
+      pair.deviation_ns = middle_of(of_pair);
       pairs.push_back(pair);
     }
   }
@@ -79,14 +93,16 @@ std::vector<PairOnHost> pairs_of(const MatchedCollectives& matched, const std::v
 PairOnHost joined(std::vector<PairOnHost>::const_iterator first, std::vector<PairOnHost>::const_iterator end) {
   PairOnHost all{first->host, first->row_a, first->row_b};
   std::vector<std::int64_t> middles, deviations;
+  middles.reserve(static_cast<std::size_t>(end - first));
+  deviations.reserve(static_cast<std::size_t>(end - first));
   for (auto at = first; at != end; ++at) {
     middles.push_back(at->middle_ns);
     deviations.push_back(at->deviation_ns);
     all.count += at->count;
   }
-  all.middle_ns = middle_value(middles);
+  all.middle_ns = middle_of(middles);
   for (std::int64_t& m : middles) m = std::abs(m - all.middle_ns);
-  all.deviation_ns = std::max(middle_value(std::move(middles)), middle_value(std::move(deviations)));
+  all.deviation_ns = std::max(middle_of(middles), middle_of(deviations));
   return all;
 }
 
@@ -95,7 +111,7 @@ PairOnHost joined(std::vector<PairOnHost>::const_iterator first, std::vector<Pai
 std::vector<ClocksApart> clocks_apart(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm) {
   const auto workers = static_cast<std::size_t>(comm.num_workers());
   std::vector<std::vector<PairOnHost>> out(workers);
-  for (const PairOnHost& pair : pairs_of(matched, ranks.hosts_by_row()))
+  for (const PairOnHost& pair : pairs_of(matched, ranks))
     out[static_cast<std::size_t>(pair.host) % workers].push_back(pair);
   std::vector<PairOnHost> pairs = exchange_rows(comm, std::move(out));
   std::stable_sort(pairs.begin(), pairs.end(), [](const PairOnHost& a, const PairOnHost& b) { return a.key() < b.key(); });

@@ -14,6 +14,7 @@ constexpr std::size_t most_places = 3, most_ranges = 6;
 
 StepNumbers steps_of(const RankEntry& entry) {
   StepNumbers steps;
+  steps.reserve(entry.facts.steps.size());
   for (const Step& step : entry.facts.steps)
     if (entry.takes_part && step.has_gpu_events()) steps.push_back(step.number + entry.step_shift);
   return steps;

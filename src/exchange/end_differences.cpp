@@ -33,8 +33,8 @@ std::vector<std::uint32_t> instances_in_time(const MatchedCollectives& matched) 
   return order;
 }
 
-/// Ends by host, one each; none where the host is unknown.
-void join_hosts(std::vector<HostEnd>& ends) {
+/// Ends by host, one each; none where the host is unknown. of_host: room to work in.
+void join_hosts(std::vector<HostEnd>& ends, std::vector<std::int64_t>& of_host) {
   std::erase_if(ends, [](const HostEnd& end) { return end.first < 0; });
   const auto by_host = [](const HostEnd& a, const HostEnd& b) { return a.first < b.first; };
   if (!std::is_sorted(ends.begin(), ends.end(), by_host)) std::sort(ends.begin(), ends.end(), by_host);
@@ -42,9 +42,9 @@ void join_hosts(std::vector<HostEnd>& ends) {
   if (std::adjacent_find(ends.begin(), ends.end(), joined) == ends.end()) return;
   std::size_t kept = 0;
   for (std::size_t first = 0, end = 0; first < ends.size(); first = end) {
-    std::vector<std::int64_t> of_host;
+    of_host.clear();
     while (end < ends.size() && ends[end].first == ends[first].first) of_host.push_back(ends[end++].second);
-    ends[kept++] = {ends[first].first, middle_value(std::move(of_host))};
+    ends[kept++] = {ends[first].first, middle_of(of_host)};
   }
   ends.resize(kept);
 }
@@ -56,6 +56,7 @@ bool tells_clocks(const MatchedInstance& instance) { return is_symmetric(instanc
 EndDifferences end_differences(const MatchedCollectives& matched, const Ranks& ranks) {
   EndDifferences differences;
   std::vector<HostEnd> ends;
+  std::vector<std::int64_t> of_host;
   const std::vector<std::int32_t> hosts = ranks.hosts_by_row();
   const std::vector<std::uint32_t> order = instances_in_time(matched);
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -66,7 +67,7 @@ EndDifferences end_differences(const MatchedCollectives& matched, const Ranks& r
     for (const MatchedMember& m :
          std::span(matched.members.data() + instance.first_member, static_cast<std::size_t>(instance.members_seen)))
       ends.emplace_back(hosts[static_cast<std::size_t>(m.rank_row)], m.start_ns + m.dur_ns);
-    join_hosts(ends);
+    join_hosts(ends, of_host);
     auto at = differences.begin();
     for (std::size_t host = 1; host < ends.size(); ++host) {  // each pair is found beside the one before
       const HostPair pair{instance.iteration, ends[0].first, ends[host].first};

@@ -14,8 +14,9 @@ std::int64_t one_group_ns(const StepGraph& step) {
     bool several = false;
   };
   std::map<TransferKind, Seen> kinds;
+  std::vector<std::int32_t> ranks;
   for (std::size_t m = 0; m + 1 < step.first_member.size(); ++m) {
-    std::vector<std::int32_t> ranks;
+    ranks.clear();
     std::int64_t length_ns = 0;
     for (std::size_t at = step.first_member[m]; at < step.first_member[m + 1]; ++at) {
       if (at + fetch_ahead < step.members.size()) fetch_of(step.members[at + fetch_ahead], step.ops);

@@ -1,9 +1,12 @@
 // Whether to believe a match: members of a symmetric collective leave together.
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 #include <span>
 
 #include "core/collective_math.hpp"
+#include "core/sort_runs.hpp"
 #include "exchange/match_parts.hpp"
 #include "exchange/robust.hpp"
 
@@ -55,21 +58,30 @@ std::vector<UsualOffset> usual_offsets(const MatchedCollectives& matched, std::s
     for (std::int32_t m = 0; m < instance.members_seen; ++m)
       all.push_back(matched.members[instance.first_member + static_cast<std::uint32_t>(m)].rank);
   }
-  std::sort(all.begin(), all.end());
+  sort_runs(all, std::less<>());
   all.erase(std::unique(all.begin(), all.end()), all.end());
+  ranks.reserve(all.size());
   for (const RankId rank : all) ranks.push_back({rank, false, 0});
-  std::vector<std::vector<std::int64_t>> differences(ranks.size());
-  for (std::size_t i = first; i < end; ++i) {
-    const MatchedInstance& instance = matched.instances[i];
-    const MatchedMember* members = &matched.members[instance.first_member];
-    if (!is_symmetric(instance.op) || members[0].rank != ranks[0].rank) continue;
-    for_each_member(instance, members, ranks, [&](std::size_t row, const MatchedMember& m) {
-      differences[row].push_back(m.start_ns + m.dur_ns - (members[0].start_ns + members[0].dur_ns));
-    });
-  }
-  for (std::size_t row = 0; row < ranks.size(); ++row) {
-    ranks[row].known = !differences[row].empty();
-    if (ranks[row].known) ranks[row].offset_ns = middle_value(std::move(differences[row]));
+  const auto with_lowest = [&](auto f) {  // f(row, member, lowest)
+    for (std::size_t i = first; i < end; ++i) {
+      const MatchedInstance& instance = matched.instances[i];
+      const MatchedMember* const members = &matched.members[instance.first_member];
+      if (!is_symmetric(instance.op) || members[0].rank != ranks[0].rank) continue;
+      for_each_member(instance, members, ranks, [&](std::size_t row, const MatchedMember& m) { f(row, m, members[0]); });
+    }
+  };
+  std::vector<std::size_t> ends_at(ranks.size() + 1);  // of each row's differences in the list of all; first of the row before
+  with_lowest([&](std::size_t row, const MatchedMember&, const MatchedMember&) { ++ends_at[row + 1]; });
+  std::partial_sum(ends_at.begin(), ends_at.end(), ends_at.begin());
+  std::vector<std::int64_t> differences(ends_at.back());
+  with_lowest([&](std::size_t row, const MatchedMember& m, const MatchedMember& lowest) {
+    differences[ends_at[row]++] = m.start_ns + m.dur_ns - (lowest.start_ns + lowest.dur_ns);
+  });
+  std::size_t begins_at = 0;
+  for (std::size_t row = 0; row < ranks.size(); begins_at = ends_at[row++]) {
+    const std::span<std::int64_t> of_row = std::span(differences).subspan(begins_at, ends_at[row] - begins_at);
+    ranks[row].known = !of_row.empty();
+    if (ranks[row].known) ranks[row].offset_ns = middle_of(of_row);
   }
   return ranks;
 }

@@ -99,7 +99,9 @@ void match_collectives(const std::vector<StepMember>& members, Drafts& drafts, M
 void match_pairs(const std::vector<StepMember>& members, const Group& group, Drafts& drafts, MatchCounts& counts);
 /// What a send and its receive have in common: dtype and size.
 std::uint64_t pair_signature(const CollectiveRecord& record);
-/// Ranks of the peers of sends and receives that do not name them, by the record; none for what stays unknown.
+/// The rank that a send or receive is for: the one it names, in a group of two the other; −1 neither.
+std::int32_t told_peer(const CollectiveRecord& record, const std::vector<StepMember>& members, const Group& group);
+/// The same by elimination, of those that are not told, by the record; none for what stays unknown.
 std::map<const CollectiveRecord*, std::int32_t> find_peers(const std::vector<StepMember>& members, const Group& group);
 /// One group's candidates of one iteration, all steps, where every collective has its sequence number.
 void match_by_sequence(const std::vector<StepMember>& members, Drafts& drafts, MatchCounts& counts);

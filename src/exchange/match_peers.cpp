@@ -62,19 +62,15 @@ void join(const RecordRefs& sends, const RecordRefs& recvs, Peers& peers) {
 
 class Elimination {
  public:
-  Elimination(const std::vector<StepMember>& members, const Group& group, const Peers& known)
+  Elimination(const std::vector<StepMember>& members, const Group& group)
       : size_(group.members.size()), sends_(size_), recvs_(size_) {
     for (const StepMember& member : members) {
       const auto at = std::find(group.members.begin(), group.members.end(), member.rank);
       if (at == group.members.end()) continue;
       const auto place = static_cast<std::size_t>(at - group.members.begin());
       for (const CollectiveRecord* r : member.records)
-        if (known.count(r) > 0)
-          continue;
-        else if (r->op == CollectiveOp::send)
-          sends_[place].push_back(r);
-        else if (r->op == CollectiveOp::recv)
-          recvs_[place].push_back(r);
+        if ((r->op == CollectiveOp::send || r->op == CollectiveOp::recv) && told_peer(*r, members, group) < 0)
+          (r->op == CollectiveOp::send ? sends_ : recvs_)[place].push_back(r);
     }
   }
 
@@ -185,22 +181,16 @@ std::uint64_t pair_signature(const CollectiveRecord& r) {
   return hash_combine(static_cast<std::uint64_t>(r.dtype), static_cast<std::uint64_t>(bytes));
 }
 
+std::int32_t told_peer(const CollectiveRecord& record, const std::vector<StepMember>& members, const Group& group) {
+  const std::int32_t named = named_peer(record, group);
+  if (named >= 0 && record.op != CollectiveOp::send_recv) return named;
+  const std::int32_t other = other_of_two(group, members, record.rank.value);
+  return named >= 0 && other >= 0 ? named : other;
+}
+
 Peers find_peers(const std::vector<StepMember>& members, const Group& group) {
-  Peers peers;
-  bool unknown = false;
-  for (const StepMember& member : members)
-    for (const CollectiveRecord* r : member.records) {
-      if (!is_point_to_point(r->op)) continue;
-      const std::int32_t named = named_peer(*r, group);
-      const std::int32_t peer = named >= 0 ? named : other_of_two(group, members, member.rank);
-      if (peer >= 0 && (r->op != CollectiveOp::send_recv || other_of_two(group, members, member.rank) >= 0))
-        peers[r] = peer;
-      else
-        unknown = unknown || r->op != CollectiveOp::send_recv;
-    }
-  if (unknown && group.members_complete && group.members.size() > 2)
-    peers.merge(Elimination(members, group, peers).solve());
-  return peers;
+  if (!group.members_complete || group.members.size() <= 2) return {};
+  return Elimination(members, group).solve();
 }
 
 }  // namespace ccl

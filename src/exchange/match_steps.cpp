@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "core/collective_math.hpp"
 #include "exchange/align.hpp"
@@ -28,6 +29,7 @@ std::string what_text(const CollectiveRecord& r) {
 
 std::vector<AlignItem> items_of(const RecordRefs& records, std::uint64_t (*signature)(const CollectiveRecord&)) {
   std::vector<AlignItem> items;
+  items.reserve(records.size());
   for (const CollectiveRecord* r : records) items.push_back({signature(*r), r->end_ns(), is_symmetric(r->op)});
   return items;
 }
@@ -39,6 +41,7 @@ bool same_signatures(const std::vector<AlignItem>& a, const std::vector<AlignIte
 
 RecordRefs of_op(const RecordRefs& records, CollectiveOp op) {
   RecordRefs chosen;
+  chosen.reserve(records.size());
   for (const CollectiveRecord* r : records)
     if (r->op == op) chosen.push_back(r);
   return chosen;
@@ -205,14 +208,20 @@ void match_pairs(const std::vector<StepMember>& members, const Group& group, Dra
   struct Lists {
     RecordRefs sends, recvs;
   };
-  const std::map<const CollectiveRecord*, std::int32_t> peers = find_peers(members, group);
+  std::optional<std::map<const CollectiveRecord*, std::int32_t>> found;  // asked for once
+  const auto peer_of = [&](const CollectiveRecord& record) {
+    const std::int32_t told = told_peer(record, members, group);
+    if (told >= 0 || record.op == CollectiveOp::send_recv) return told;
+    if (!found) found = find_peers(members, group);
+    const auto at = found->find(&record);
+    return at == found->end() ? -1 : at->second;
+  };
   std::map<std::pair<std::int32_t, std::int32_t>, Lists> channels;  // (sender, receiver)
   std::map<std::int32_t, RecordRefs> undirected;                   // by rank, in a group of two
   for (const StepMember& member : members)
     for (const CollectiveRecord* r : member.records) {
       if (!is_point_to_point(r->op)) continue;
-      const auto found = peers.find(r);
-      const std::int32_t peer = found == peers.end() ? -1 : found->second;
+      const std::int32_t peer = peer_of(*r);
       if (peer < 0)
         counts.unmatched(*r, Unmatched::peer_unknown, [&] { return what_text(*r); });
       else if (r->op == CollectiveOp::send)

@@ -87,8 +87,9 @@ namespace {
 /// Of an even number the lower of two middle ones; 0 without peers.
 class BeyondPeers {
  public:
-  BeyondPeers(std::span<const MatchedMember> members, const MatchedMember& member, const Stages& stages)
-      : members_(members), member_(member), stages_(stages), stage_(stages.of(member.rank)) {}
+  BeyondPeers(std::span<const MatchedMember> members, const MatchedMember& member, const Stages& stages,
+              std::vector<std::uint32_t>& room)
+      : members_(members), member_(member), stages_(stages), stage_(stages.of(member.rank)), numbers_(room) {}
   std::int64_t of(std::uint32_t BeforeCollective::*number) {
     const std::int64_t own = member_.before.*number;
     if (own == 0) return 0;
@@ -106,7 +107,7 @@ class BeyondPeers {
   const MatchedMember& member_;
   const Stages& stages_;
   std::int32_t stage_;
-  std::vector<std::uint32_t> numbers_;
+  std::vector<std::uint32_t>& numbers_;
 };
 
 // A collective that overlaps compute does not hold back its members: one that was behind before it still is, and has
@@ -137,7 +138,7 @@ void split_delay(const MatchedInstance& instance, const MatchedMember& last, Bey
 }  // namespace
 
 void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> members, const Stages& stages,
-                std::vector<CauseSums>& out) {
+                std::vector<CauseSums>& out, std::vector<std::uint32_t>& room) {
   for (const MatchedMember& member : members) {
     CauseSums row;
     row.step = {instance.iteration, instance.step};
@@ -153,7 +154,7 @@ void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> 
       row.last_count = 1;
       row.incomplete_count = instance.incomplete ? 1 : 0;
       row.delay_ns = instance.delay_ns;
-      split_delay(instance, member, BeyondPeers(members, member, stages), row);
+      split_delay(instance, member, BeyondPeers(members, member, stages, room), row);
     }
     out.push_back(row);
   }

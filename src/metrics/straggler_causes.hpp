@@ -114,9 +114,9 @@ struct Transfer {
   static std::vector<ColumnSpec<Transfer>> columns(const Resolver& resolver);
 };
 
-/// One credible symmetric instance. Appends a row per member.
+/// One credible symmetric instance. Appends a row per member. room: to work in, whatever it holds.
 void add_causes(const MatchedInstance& instance, std::span<const MatchedMember> members, const Stages& stages,
-                std::vector<CauseSums>& out);
+                std::vector<CauseSums>& out, std::vector<std::uint32_t>& room);
 /// Transfer of a credible instance, if like groups send the same amounts (all_reduce, all_gather, reduce_scatter and
 /// messages, of known size).
 void add_transfer(const MatchedInstance& instance, std::span<const MatchedMember> members, Dimension dimension,

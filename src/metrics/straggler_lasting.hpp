@@ -65,7 +65,7 @@ class CausesOfStep {
     lag_.begin();
     for (const MatchedInstance* instance : instances) {
       rows_.clear();
-      add_causes(*instance, members(*instance), *stages_, rows_);
+      add_causes(*instance, members(*instance), *stages_, rows_, room_);
       for (CauseSums& row : rows_) {
         if (row.rank.value == instance->last_rank) lag_.add(*instance, members(*instance), row);
         sums_.add(row);
@@ -84,6 +84,7 @@ class CausesOfStep {
   LastingLag lag_;
   SummedInTurn<CauseSums> sums_;  // the members of a collective come by rank
   std::vector<CauseSums> rows_;  // of one instance
+  std::vector<std::uint32_t> room_;
 };
 
 }  // namespace ccl::straggler

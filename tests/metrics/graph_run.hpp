@@ -49,7 +49,7 @@ inline MetricResult graph_result(const std::string& name, const std::vector<std:
   for (const std::vector<MadeOp>& ops : steps)
     metric->graph(graph_of(ops, {{-1, number++}, -1}), {config, workload, ranks, groups, clock, strings});
   Problems problems;
-  const Resolver resolver{[&](StringId id) { return std::string(strings.text(id)); },
+  const Resolver resolver{[&](StringId id) { return strings.text(id); },
                           [](GroupId) { return std::int64_t{-1}; }};
   return metric->result({config, workload, ranks, groups, clock, strings, problems}, resolver);
 }

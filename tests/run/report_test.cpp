@@ -21,7 +21,7 @@ class OneValue final : public Metric {
   MetricResult result(const ReportContext& context, const Resolver& resolver) override {
     MetricResult out;
     out.info = info_;
-    out.report.note("text", resolver.text(string_id("known")));
+    out.report.note("text", std::string(resolver.text(string_id("known"))));
     out.report.value("group", static_cast<double>(resolver.group_row(GroupId(9))));
     context.problems.add({.code = Code::mfu_over_100, .file = "", .detail = ""});
     return out;

@@ -61,7 +61,7 @@ Used use_trace(std::size_t helpers) {
   run.add(some_trace());
   Problems problems;
   const ReportContext report{config, input.workload, run.ranks, run.groups, run.clock, strings, problems};
-  const Resolver resolver{[&](StringId id) { return std::string(strings.text(id)); },
+  const Resolver resolver{[&](StringId id) { return strings.text(id); },
                           [&](GroupId id) { return std::int64_t{run.groups.row_of(id)}; }};
   for (const auto& metric : metrics) {
     metric->settle(keys);

@@ -116,7 +116,7 @@ class SmallRun {
     char** arguments = nullptr;
     metrics.front()->deal(Comm(count, arguments, MpiStart::alone));
     problems = {};
-    const Resolver resolver{[&](StringId id) { return std::string(strings.text(id)); },
+    const Resolver resolver{[&](StringId id) { return strings.text(id); },
                             [&](GroupId id) { return std::int64_t{groups.row_of(id)}; }};
     return metrics.front()->result({config, workload, ranks, groups, clock, strings, problems}, resolver);
   }
