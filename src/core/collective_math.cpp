@@ -118,12 +118,11 @@ double bus_factor(CollectiveOp op, std::int64_t n) {
 std::int64_t wire_bytes(CollectiveOp op, std::int64_t payload, std::int64_t n) {
   if (payload < 0) return -1;
   if (n <= 1) return 0;
-  const auto wide = static_cast<Wide>(payload);
   switch (op) {
-    case CollectiveOp::all_reduce: return static_cast<std::int64_t>(wide * 2 * (n - 1) / n);
+    case CollectiveOp::all_reduce: return scaled(payload, 2 * (n - 1), n);
     case CollectiveOp::all_gather: case CollectiveOp::reduce_scatter: case CollectiveOp::all_to_all:
     case CollectiveOp::all_to_allv: case CollectiveOp::gather: case CollectiveOp::scatter:
-      return static_cast<std::int64_t>(wide * (n - 1) / n);
+      return scaled(payload, n - 1, n);
     case CollectiveOp::broadcast: case CollectiveOp::reduce: case CollectiveOp::send: case CollectiveOp::recv:
     case CollectiveOp::send_recv: return payload;
     default: return 0;

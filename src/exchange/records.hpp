@@ -147,8 +147,7 @@ struct ClockModel {
   }
   std::int64_t corrected(std::int32_t host, std::int64_t t_ns) const {
     const HostClock& clock = hosts[static_cast<std::size_t>(host)];
-    const auto drift = static_cast<Wide>(clock.drift_ppb) * (t_ns - t_ref_ns) / 1'000'000'000;
-    return t_ns + offset_ns(host, t_ns) + static_cast<std::int64_t>(drift);
+    return t_ns + offset_ns(host, t_ns) + scaled(clock.drift_ppb, t_ns - t_ref_ns, 1'000'000'000);
   }
   std::int64_t offset_ns(std::int32_t host, std::int64_t t_ns) const {
     const auto before = [](std::pair<std::int32_t, std::int64_t> key, const LaterOffset& next) {

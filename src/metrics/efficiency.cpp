@@ -200,7 +200,7 @@ struct Efficiency {
         out.of<ByRank>().push_back({row.step, rank.entry.rank, segments.device, row.replica, useful_ns});
         for (std::int32_t w = 0; w < windows_count; ++w) {
           const auto edge = [&](std::int32_t i) {
-            return run.start_ns + static_cast<std::int64_t>(static_cast<Wide>(run.length_ns()) * i / windows_count);
+            return run.start_ns + scaled(run.length_ns(), i, windows_count);
           };
           const Interval part{edge(w), edge(w + 1)};
           const std::int64_t part_ns = within(compute.list(), part);

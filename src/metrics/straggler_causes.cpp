@@ -117,16 +117,14 @@ void split_delay(const MatchedInstance& instance, const MatchedMember& last, Bey
   const std::int64_t more_count = more.of(&BeforeCollective::kernels_count);
   const std::int64_t behind_ns =
       more_count == 0 ? 0
-                      : std::min(more_compute_ns, static_cast<std::int64_t>(static_cast<Wide>(last.before.compute_ns) *
-                                                                            more_count / last.before.kernels_count));
+                      : std::min(more_compute_ns, scaled(last.before.compute_ns, more_count, last.before.kernels_count));
   const std::int64_t parts[] = {more_compute_ns - behind_ns, more.of(&BeforeCollective::communication_ns),
                                 more.of(&BeforeCollective::starved_ns), more.of(&BeforeCollective::stalled_ns), behind_ns};
   std::int64_t sum_ns = 0;
   for (const std::int64_t part : parts) sum_ns += part;
   // More than the delay can not be explained, and less is left unexplained.
   const auto share = [&](std::int64_t part) {
-    return sum_ns <= instance.delay_ns ? part
-                                       : static_cast<std::int64_t>(static_cast<Wide>(part) * instance.delay_ns / sum_ns);
+    return sum_ns <= instance.delay_ns ? part : scaled(part, instance.delay_ns, sum_ns);
   };
   row.by_compute_ns = share(parts[0]);
   row.by_communication_ns = share(parts[1]);

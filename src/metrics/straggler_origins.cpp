@@ -19,7 +19,7 @@ namespace {
 constexpr int most_hops = 8;
 
 std::int64_t part_of(std::int64_t whole, std::int64_t part, std::int64_t of) {
-  return of <= 0 ? 0 : static_cast<std::int64_t>(static_cast<Wide>(whole) * part / of);
+  return of <= 0 ? 0 : scaled(whole, part, of);
 }
 
 struct NodeKey {

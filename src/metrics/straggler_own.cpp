@@ -13,7 +13,7 @@ namespace ccl::straggler {
 namespace {
 
 std::int64_t part_of(std::int64_t whole, std::int64_t part, std::int64_t of) {
-  return of <= 0 ? 0 : static_cast<std::int64_t>(static_cast<Wide>(whole) * part / of);
+  return of <= 0 ? 0 : scaled(whole, part, of);
 }
 
 using Part = std::int64_t CauseSums::*;

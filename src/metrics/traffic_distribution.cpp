@@ -51,7 +51,7 @@ struct TrafficDistribution {
       row.wire_bytes = wire_bytes(c.op, c.in_bytes(), std::int64_t{c.splits_count});
       for (const std::int64_t split : splits) {
         ++row.position;
-        row.bytes = static_cast<std::int64_t>(static_cast<Wide>(c.in_bytes()) * split / total);
+        row.bytes = scaled(c.in_bytes(), split, total);
         out.of<Split>().push_back(row);
         row.wire_bytes = 0;
       }

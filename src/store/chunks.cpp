@@ -11,16 +11,17 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 namespace ccl {
 namespace {
 
-/// Byte i of eight elements after one another, for each i below `bytes`: to, to + apart, ... An 8 × 8 transposition in registers
-/// (Warren, Hacker's Delight, 7-3), little-endian.
+/// Byte i of eight elements after one another, for each of `bytes` i from where `from` points: to, to + apart, ... An 8 × 8
+/// transposition in registers (Warren, Hacker's Delight, 7-3), little-endian.
 template <std::size_t bytes>
-void shuffle_eight(const std::byte* from, std::byte* to, std::size_t apart) {
+void shuffle_eight(const std::byte* from, std::size_t element_bytes, std::byte* to, std::size_t apart) {
   std::uint64_t words[8] = {};
-  for (std::size_t e = 0; e < 8; ++e) std::memcpy(&words[e], from + e * bytes, bytes);
+  for (std::size_t e = 0; e < 8; ++e) std::memcpy(&words[e], from + e * element_bytes, bytes);
   const auto swap = [&](std::size_t step, int bits, std::uint64_t low) {
     for (std::size_t e = 0; e < 8; ++e) {
       if ((e & step) != 0) continue;
@@ -35,17 +36,35 @@ void shuffle_eight(const std::byte* from, std::byte* to, std::size_t apart) {
   for (std::size_t i = 0; i < bytes; ++i) std::memcpy(to + i * apart, &words[i], 8);
 }
 
+/// `bytes` bytes of each of `count` elements, a multiple of eight.
+template <std::size_t bytes>
+void shuffle_bytes(const std::byte* from, std::size_t count, std::size_t element_bytes, std::byte* to, std::size_t apart) {
+  for (std::size_t e = 0; e < count; e += 8) shuffle_eight<bytes>(from + e * element_bytes, element_bytes, to + e, apart);
+}
+
 /// Returns how many of the first elements were shuffled.
 std::size_t shuffle_by_eights(std::span<const std::byte> rows, std::size_t element_bytes, std::byte* to, std::size_t apart) {
   if constexpr (std::endian::native != std::endian::little) return 0;
-  const std::size_t eights = rows.size() / element_bytes / 8;
-  if (element_bytes == 8)
-    for (std::size_t e = 0; e < eights; ++e) shuffle_eight<8>(rows.data() + e * 64, to + e * 8, apart);
-  else if (element_bytes == 4)
-    for (std::size_t e = 0; e < eights; ++e) shuffle_eight<4>(rows.data() + e * 32, to + e * 8, apart);
-  else
-    return 0;
-  return eights * 8;
+  if (element_bytes < 4) return 0;
+  // So many elements at once that they stay in the first-level cache while some bytes after others are taken of all.
+  constexpr std::size_t cached_bytes = std::size_t{16} << 10;
+  const std::size_t at_once = std::max<std::size_t>(64, cached_bytes / element_bytes / 64 * 64);
+  const std::size_t all = rows.size() / element_bytes / 8 * 8;
+  for (std::size_t first = 0; first < all; first += at_once) {
+    const std::size_t count = std::min(at_once, all - first);
+    const std::byte* const from = rows.data() + first * element_bytes;
+    const auto take = [&]<std::size_t bytes>(std::integral_constant<std::size_t, bytes>, std::size_t offset) {
+      shuffle_bytes<bytes>(from + offset, count, element_bytes, to + offset * apart + first, apart);
+    };
+    using Eight = std::integral_constant<std::size_t, 8>;
+    using Four = std::integral_constant<std::size_t, 4>;
+    for (std::size_t offset = 0; offset + 8 <= element_bytes; offset += 8) take(Eight(), offset);
+    // The last bytes together with some that were taken already.
+    if (element_bytes < 8) take(Four(), 0);
+    if (element_bytes > 8 && element_bytes % 8 != 0) take(Eight(), element_bytes - 8);
+    else if (element_bytes % 4 != 0) take(Four(), element_bytes - 4);
+  }
+  return all;
 }
 
 }  // namespace
@@ -70,22 +89,13 @@ std::span<const std::byte> ChunkFinisher::finish(std::span<const std::byte> rows
 }
 
 void ChunkFinisher::shuffle(std::span<const std::byte> rows) {
-  // So many elements at once that they stay in the first-level cache while byte after byte of them is taken.
-  constexpr std::size_t cached_bytes = std::size_t{16} << 10;
-  const std::size_t elements = chunk_bytes_ / element_bytes_;
-  const std::size_t filled = rows.size() / element_bytes_;
-  const std::size_t at_once = std::max<std::size_t>(1, cached_bytes / element_bytes_);
-  for (std::size_t first = shuffle_by_eights(rows, element_bytes_, shuffled_.get(), elements); first < filled; first += at_once) {
-    const std::size_t count = std::min(at_once, filled - first);
-    for (std::size_t i = 0; i < element_bytes_; ++i) {
-      std::byte* to = shuffled_.get() + i * elements + first;
-      const std::byte* from = rows.data() + first * element_bytes_ + i;
-      for (std::size_t element = 0; element < count; ++element) to[element] = from[element * element_bytes_];
-    }
+  const std::size_t elements = chunk_bytes_ / element_bytes_, filled = rows.size() / element_bytes_;
+  const std::size_t done = shuffle_by_eights(rows, element_bytes_, shuffled_.get(), elements);
+  for (std::size_t i = 0; i < element_bytes_; ++i) {
+    std::byte* const to = shuffled_.get() + i * elements;
+    for (std::size_t element = done; element < filled; ++element) to[element] = rows[element * element_bytes_ + i];
+    std::fill_n(to + filled, elements - filled, std::byte{0});
   }
-  if (filled == elements) return;
-  for (std::size_t i = 0; i < element_bytes_; ++i)
-    std::fill_n(shuffled_.get() + i * elements + filled, elements - filled, std::byte{0});
 }
 
 /// As zlib writes it.
