@@ -160,11 +160,22 @@ std::vector<bool> where_cpus_wait(const StepGraph& graph, const std::vector<std:
 // are, that makes up for what it loses later, but nothing gets longer.
 void set_launch_gaps(const MeasuredGraph& graph, const Peers& peers, GraphTimes& ideal) {
   const GraphTimes& measured = graph.measured;
-  set_by_class(graph.size(), Middle::lower_median, [&](std::uint32_t i) { return peers.launch[i]; },
+  std::vector<bool> begins(graph.size() + 1, false);  // by class: one of it waits for nothing
+  bool any_late = false;  // one that waits for something
+  for (std::uint32_t i = 0; i < graph.size(); ++i) {
+    if (!graph.preds_of(i).empty()) any_late = any_late || measured.starved[i];
+    else if (peers.launch[i] >= 0) begins[static_cast<std::size_t>(peers.launch[i])] = true;
+  }
+  set_by_class(graph.size(), Middle::lower_median,
+               [&](std::uint32_t i) {
+                 const std::int32_t of_class = peers.launch[i];
+                 return of_class >= 0 && begins[static_cast<std::size_t>(of_class)] ? of_class : -1;
+               },
                [&](std::uint32_t i) { return measured.starved[i] ? measured.gap_ns[i] : 0; },
                [&](std::uint32_t i, std::int64_t ns) {
                  if (graph.preds_of(i).empty()) ideal.gap_ns[i] = std::min(measured.gap_ns[i], ns);
                });
+  if (!any_late) return;
   const std::vector<std::uint32_t> launched = launched_ops(graph, peers);
   const std::vector<bool> waits = where_cpus_wait(graph, launched, peers);
   const auto class_waits = [&](std::uint32_t i) { return waits[static_cast<std::size_t>(peers.launch[i])]; };

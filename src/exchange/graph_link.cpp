@@ -3,6 +3,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "exchange/graph.hpp"
 #include "exchange/graph_order.hpp"
@@ -10,141 +11,170 @@
 namespace ccl {
 namespace {
 
-/// The operations of one device, by stream in order of start.
+/// The operations of one device. Those of a stream lie in order of start behind those of the streams before it.
 struct Device {
-  std::size_t first = 0, last = 0;                     // ops of the graph
-  std::vector<std::vector<std::uint32_t>> streams;
-  std::vector<std::uint16_t> stream_of;                // by op from first
-  std::uint64_t program = 0;                           // of several devices: equal for those with the same operations on each stream
+  std::size_t first = 0, last = 0;   // ops of the graph
+  std::size_t first_stream = 0;      // of all devices' streams
+  std::size_t streams_count = 0;
+  std::uint64_t program = 0;         // of several devices: equal for those with the same operations on each stream
 };
 
-Device device_of(const std::vector<GraphOp>& ops, std::size_t first, std::size_t last) {
-  Device device{first, last, {}, std::vector<std::uint16_t>(last - first), 0};
-  std::vector<std::uint32_t> count_of_lane;
-  for (std::size_t i = first; i < last; ++i) {
-    if (ops[i].lane >= count_of_lane.size()) count_of_lane.resize(std::size_t{ops[i].lane} + 1, 0);
-    ++count_of_lane[ops[i].lane];
+/// The devices of a step. Lists of all, not of each: thousands of ranks would be as many times some pieces of memory.
+class Devices {
+ public:
+  /// ops are sorted by rank, device and start.
+  explicit Devices(const std::vector<GraphOp>& ops) : ops_(ops), stream_of_(ops.size()), by_stream_(ops.size()) {
+    for (std::size_t i = 0, first = 0; i < ops.size(); ++i) {
+      const bool last = i + 1 == ops.size() || ops[i + 1].rank_row != ops[i].rank_row ||
+                        ops[i + 1].device_row != ops[i].device_row;
+      if (!last) continue;
+      add(first, i + 1);
+      first = i + 1;
+    }
+    for (Device& device : list_)
+      if (list_.size() > 1) device.program = program_of(device);
   }
-  std::vector<std::uint16_t> stream_of_lane(count_of_lane.size(), 0);
-  for (std::size_t lane = 0; lane < count_of_lane.size(); ++lane) {
-    if (count_of_lane[lane] == 0) continue;
-    stream_of_lane[lane] = static_cast<std::uint16_t>(device.streams.size());
-    device.streams.emplace_back().reserve(count_of_lane[lane]);
+  const std::vector<Device>& list() const { return list_; }
+  std::span<const std::uint32_t> stream(const Device& device, std::size_t s) const {
+    const std::size_t begin = streams_[device.first_stream + s];
+    const std::size_t end = s + 1 < device.streams_count ? streams_[device.first_stream + s + 1] : device.last;
+    return std::span(by_stream_).subspan(begin, end - begin);
   }
-  for (std::size_t i = first; i < last; ++i) {
-    const std::uint16_t stream = stream_of_lane[ops[i].lane];
-    device.stream_of[i - first] = stream;
-    device.streams[stream].push_back(static_cast<std::uint32_t>(i));
+  /// How many operations of the device are on streams before this one.
+  std::size_t before(const Device& device, std::size_t s) const { return streams_[device.first_stream + s] - device.first; }
+  /// Calls use(op, its stream, its place in the stream) in order of start. place: room to work in.
+  template <class Use>
+  void for_each_op(const Device& device, std::vector<std::uint32_t>& place, Use use) const {
+    place.assign(device.streams_count, 0);
+    for (std::size_t i = device.first; i < device.last; ++i) use(i, std::size_t{stream_of_[i]}, std::size_t{place[stream_of_[i]]++});
   }
-  return device;
-}
 
-std::uint64_t program_of(const std::vector<GraphOp>& ops, const Device& device) {
-  std::uint64_t program = 0;
-  for (const auto& stream : device.streams) {
-    program = hash_combine(program, stream.size());
-    for (const std::uint32_t i : stream) program = hash_combine(program, ops[i].name.value);
+ private:
+  void add(std::size_t first, std::size_t last) {
+    lanes_.clear();  // operations of each; then where its next one goes
+    for (std::size_t i = first; i < last; ++i) {
+      if (ops_[i].lane >= lanes_.size()) lanes_.resize(std::size_t{ops_[i].lane} + 1, 0);
+      ++lanes_[ops_[i].lane];
+    }
+    Device device{first, last, streams_.size(), 0, 0};
+    stream_of_lane_.assign(lanes_.size(), 0);
+    std::size_t at = first;
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (lanes_[lane] == 0) continue;
+      stream_of_lane_[lane] = static_cast<std::uint16_t>(device.streams_count++);
+      streams_.push_back(static_cast<std::uint32_t>(at));
+      at += std::exchange(lanes_[lane], static_cast<std::uint32_t>(at));
+    }
+    for (std::size_t i = first; i < last; ++i) {
+      stream_of_[i] = stream_of_lane_[ops_[i].lane];
+      by_stream_[lanes_[ops_[i].lane]++] = static_cast<std::uint32_t>(i);
+    }
+    list_.push_back(device);
   }
-  return program;
-}
+  std::uint64_t program_of(const Device& device) const {
+    std::uint64_t program = 0;
+    for (std::size_t s = 0; s < device.streams_count; ++s) {
+      program = hash_combine(program, stream(device, s).size());
+      for (const std::uint32_t i : stream(device, s)) program = hash_combine(program, ops_[i].name.value);
+    }
+    return program;
+  }
+
+  const std::vector<GraphOp>& ops_;
+  std::vector<Device> list_;
+  std::vector<std::uint16_t> stream_of_;   // by op
+  std::vector<std::uint32_t> by_stream_;   // ops: of each device by stream
+  std::vector<std::uint32_t> streams_;     // where each begins there
+  std::vector<std::uint32_t> lanes_;       // of one device, as the next
+  std::vector<std::uint16_t> stream_of_lane_;
+};
 
 /// By stream, place in it and other stream: how many operations of the other had ended when this one started.
 using Ended = std::vector<std::uint32_t>;
 
-/// Where the numbers of operations begin in Ended: rows, by stream and place in it.
-class EndedRows {
+/// What an operation has ended, by device. Asked again for every device of a step: what it works in is kept.
+class DeviceLinks {
  public:
-  explicit EndedRows(const Device& device) : streams_count_(device.streams.size()), first_(streams_count_, 0) {
-    for (std::size_t s = 1; s < streams_count_; ++s) first_[s] = first_[s - 1] + device.streams[s - 1].size();
+  DeviceLinks(const std::vector<GraphOp>& ops, const Devices& devices) : ops_(ops), devices_(devices) {}
+
+  /// Keeps the least of what this device and those before saw.
+  void see_ended(const Device& device, Ended& ended) {
+    const std::size_t streams_count = device.streams_count;
+    if (ended.empty()) ended.assign((device.last - device.first) * streams_count, UINT32_MAX);
+    begin(device);
+    now_.assign(streams_count, 0);
+    devices_.for_each_op(device, place_, [&](std::size_t i, std::size_t own, std::size_t place) {
+      std::uint32_t* const row = ended.data() + (before_[own] + place) * streams_count;
+      for (std::size_t s = 0; s < streams_count; ++s) {
+        const std::span<const std::uint32_t> stream = streams_[s];
+        while (now_[s] < stream.size() && stream[now_[s]] < i && ops_[stream[now_[s]]].end_ns <= ops_[i].start_ns) ++now_[s];
+        row[s] = std::min(row[s], now_[s]);
+      }
+    });
   }
-  std::size_t of(std::size_t stream, std::size_t place) const { return (first_[stream] + place) * streams_count_; }
+
+  void add_preds(const Device& device, const Ended& ended, std::vector<std::uint32_t>& first_pred,
+                 std::vector<std::uint32_t>& preds) {
+    const std::size_t streams_count = device.streams_count;
+    begin(device);
+    count_.assign(streams_count, 0);  // by stream: the last of so many is waited for; 0: nothing
+    // Of what an operation waits for, what another of them has waited for. That must not have begun before its own stream was
+    // free: a replay may let such a one end earlier than what it waits for.
+    const auto has_waited = [&](std::size_t other, std::size_t s) {
+      if (other == s || count_[other] == 0) return false;
+      const std::size_t place = count_[other] - 1, row = (before_[other] + place) * streams_count;
+      return ended[row + s] >= count_[s] && ended[row + other] == place;
+    };
+    devices_.for_each_op(device, place_, [&](std::size_t, std::size_t own, std::size_t place) {
+      const std::size_t row = (before_[own] + place) * streams_count;
+      for (std::size_t s = 0; s < streams_count; ++s) {
+        const std::uint32_t before = place > 0 ? ended[row - streams_count + s] : 0;
+        count_[s] = s == own ? place : ended[row + s] > before ? ended[row + s] : 0;
+      }
+      for (std::size_t s = 0; s < streams_count; ++s) {
+        bool known = count_[s] == 0;
+        for (std::size_t other = 0; other < streams_count && !known; ++other) known = has_waited(other, s);
+        if (!known) preds.push_back(streams_[s][count_[s] - 1]);
+      }
+      first_pred.push_back(static_cast<std::uint32_t>(preds.size()));
+    });
+  }
 
  private:
-  std::size_t streams_count_;
-  std::vector<std::size_t> first_;  // by stream: operations of those before it
-};
-
-/// Calls use(op, its stream, its place in the stream) in order of start.
-template <class Use>
-void for_each_op(const Device& device, Use use) {
-  std::vector<std::size_t> place(device.streams.size(), 0);
-  for (std::size_t i = device.first; i < device.last; ++i) {
-    const std::size_t stream = device.stream_of[i - device.first];
-    use(i, stream, place[stream]++);
+  void begin(const Device& device) {
+    streams_.clear();
+    before_.clear();
+    for (std::size_t s = 0; s < device.streams_count; ++s) {
+      streams_.push_back(devices_.stream(device, s));
+      before_.push_back(devices_.before(device, s));
+    }
   }
-}
 
-/// Keeps the least of what this device and those before saw.
-void see_ended(const std::vector<GraphOp>& ops, const Device& device, Ended& ended) {
-  const std::size_t streams_count = device.streams.size();
-  const EndedRows rows(device);
-  if (ended.empty()) ended.assign((device.last - device.first) * streams_count, UINT32_MAX);
-  std::vector<std::uint32_t> now(streams_count, 0);
-  for_each_op(device, [&](std::size_t i, std::size_t own, std::size_t place) {
-    const std::size_t row = rows.of(own, place);
-    for (std::size_t s = 0; s < streams_count; ++s) {
-      const auto& stream = device.streams[s];
-      while (now[s] < stream.size() && stream[now[s]] < i && ops[stream[now[s]]].end_ns <= ops[i].start_ns) ++now[s];
-      ended[row + s] = std::min(ended[row + s], now[s]);
-    }
-  });
-}
-
-void add_preds(const Device& device, const Ended& ended, std::vector<std::uint32_t>& first_pred,
-               std::vector<std::uint32_t>& preds) {
-  const std::size_t streams_count = device.streams.size();
-  const EndedRows rows(device);
-  std::vector<std::size_t> count(streams_count);  // by stream: the last of so many is waited for; 0: nothing
-  // Of what an operation waits for, what another of them has waited for. That must not have begun before its own stream was
-  // free: a replay may let such a one end earlier than what it waits for.
-  const auto has_waited = [&](std::size_t other, std::size_t s) {
-    if (other == s || count[other] == 0) return false;
-    const std::size_t place = count[other] - 1, row = rows.of(other, place);
-    return ended[row + s] >= count[s] && ended[row + other] == place;
-  };
-  for_each_op(device, [&](std::size_t, std::size_t own, std::size_t place) {
-    const std::size_t row = rows.of(own, place);
-    for (std::size_t s = 0; s < streams_count; ++s) {
-      const std::uint32_t before = place > 0 ? ended[row - streams_count + s] : 0;
-      count[s] = s == own ? place : ended[row + s] > before ? ended[row + s] : 0;
-    }
-    for (std::size_t s = 0; s < streams_count; ++s) {
-      bool known = count[s] == 0;
-      for (std::size_t other = 0; other < streams_count && !known; ++other) known = has_waited(other, s);
-      if (!known) preds.push_back(device.streams[s][count[s] - 1]);
-    }
-    first_pred.push_back(static_cast<std::uint32_t>(preds.size()));
-  });
-}
+  const std::vector<GraphOp>& ops_;
+  const Devices& devices_;
+  std::vector<std::span<const std::uint32_t>> streams_;  // of one device
+  std::vector<std::size_t> before_, count_;              // by stream
+  std::vector<std::uint32_t> now_, place_;
+};
 
 /// ops are sorted by rank, device and start.
 void link_devices(const std::vector<GraphOp>& ops, std::vector<std::uint32_t>& first_pred,
                   std::vector<std::uint32_t>& preds) {
-  std::vector<Device> devices;
+  const Devices devices(ops);
   struct Program {
     Ended ended;
     std::size_t devices_count = 0;
   };
   std::map<std::uint64_t, Program> programs;
-  for (std::size_t i = 0, first = 0; i < ops.size(); ++i) {
-    const bool last = i + 1 == ops.size() || ops[i + 1].rank_row != ops[i].rank_row ||
-                      ops[i + 1].device_row != ops[i].device_row;
-    if (!last) continue;
-    devices.push_back(device_of(ops, first, i + 1));
-    first = i + 1;
-  }
-  for (Device& device : devices) {
-    if (devices.size() > 1) device.program = program_of(ops, device);
-    ++programs[device.program].devices_count;
-  }
-  for (const Device& device : devices)
-    if (Program& program = programs[device.program]; program.devices_count > 1) see_ended(ops, device, program.ended);
-  for (Device& device : devices) {
+  DeviceLinks links(ops, devices);
+  for (const Device& device : devices.list()) ++programs[device.program].devices_count;
+  for (const Device& device : devices.list())
+    if (Program& program = programs[device.program]; program.devices_count > 1) links.see_ended(device, program.ended);
+  for (const Device& device : devices.list()) {
     Program& program = programs[device.program];
-    if (program.ended.empty()) see_ended(ops, device, program.ended);
-    add_preds(device, program.ended, first_pred, preds);
+    if (program.ended.empty()) links.see_ended(device, program.ended);
+    links.add_preds(device, program.ended, first_pred, preds);
     if (--program.devices_count == 0) program.ended = {};
-    device = {};
   }
 }
 

@@ -30,6 +30,10 @@ Slices slices_of(std::int64_t rows_count, const Comm& comm) {
   return slices;
 }
 
+std::size_t chunk_bytes(const DatasetLayout& layout) {
+  return static_cast<std::size_t>(layout.chunk_rows) * layout.row_bytes();
+}
+
 /// Rows per chunk; 0 = stored whole.
 std::int64_t chunk_rows(const DatasetLayout& layout, const WriteRules& rules) {
   const auto row_bytes = static_cast<std::int64_t>(layout.row_bytes());
@@ -37,9 +41,15 @@ std::int64_t chunk_rows(const DatasetLayout& layout, const WriteRules& rules) {
   return std::clamp<std::int64_t>(rules.chunk_bytes / row_bytes, 1, layout.rows_count);
 }
 
-/// Moves the rows at the start of my slice to the worker whose row starts their chunk; returns the rows of the chunks
-/// that start on this worker, and sets `start` to the first of them.
-Bytes align_to_chunks(const DatasetLayout& layout, Bytes rows, const Slices& slices, const Comm& comm, std::int64_t& start) {
+/// The rows of the chunks that start on one worker.
+struct AlignedRows {
+  std::int64_t first_row = 0;
+  std::span<const std::byte> whole;  // chunks, among its own rows
+  Bytes last;                        // what begins a chunk, and what others had of it
+};
+
+/// Moves the rows at the start of my slice to the worker whose row starts their chunk.
+AlignedRows align_to_chunks(const DatasetLayout& layout, std::span<const std::byte> rows, const Slices& slices, const Comm& comm) {
   const std::int64_t count = slices.first[slices.me + 1] - slices.mine();
   const std::int64_t inside = slices.mine() % layout.chunk_rows;  // rows of my first chunk that lie before me
   const std::int64_t lead = inside == 0 ? 0 : std::min(count, layout.chunk_rows - inside);
@@ -48,29 +58,33 @@ Bytes align_to_chunks(const DatasetLayout& layout, Bytes rows, const Slices& sli
   if (lead > 0)
     out[slices.holder(slices.mine() - inside)].assign(rows.begin(),
                                                       rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes));
-  rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(lead_bytes));
-  for (const Bytes& part : comm.exchange(std::move(out))) rows.insert(rows.end(), part.begin(), part.end());
-  start = slices.mine() + lead;
-  return rows;
+  rows = rows.subspan(lead_bytes);
+  const std::size_t whole_bytes = rows.size() - rows.size() % chunk_bytes(layout);
+  const std::span<const std::byte> rest = rows.subspan(whole_bytes);
+  AlignedRows aligned{slices.mine() + lead, rows.first(whole_bytes), Bytes(rest.begin(), rest.end())};
+  for (const Bytes& part : comm.exchange(std::move(out))) aligned.last.insert(aligned.last.end(), part.begin(), part.end());
+  return aligned;
 }
 
 /// Their number, then for each its own number and its bytes.
-void finish_chunks(const DatasetLayout& layout, const Bytes& aligned, std::int64_t start, ByteWriter& out) {
-  const std::size_t chunk_bytes = static_cast<std::size_t>(layout.chunk_rows) * layout.row_bytes();
-  out.value<std::uint64_t>((aligned.size() + chunk_bytes - 1) / chunk_bytes);
-  if (aligned.empty()) return;
-  ChunkFinisher finisher(layout.element_bytes(), chunk_bytes);
-  std::int64_t chunk = start / layout.chunk_rows;
-  for (std::size_t at = 0; at < aligned.size(); at += chunk_bytes, ++chunk) {
-    const std::span<const std::byte> rows(aligned.data() + at, std::min(chunk_bytes, aligned.size() - at));
-    out.value(chunk);
-    out.array(finisher.finish(rows));
-  }
+void finish_chunks(const DatasetLayout& layout, const AlignedRows& rows, ByteWriter& out) {
+  const std::size_t bytes = chunk_bytes(layout), whole = rows.whole.size() / bytes;
+  out.value<std::uint64_t>(whole + (rows.last.empty() ? 0 : 1));
+  if (whole == 0 && rows.last.empty()) return;
+  ChunkFinisher finisher(layout.element_bytes(), bytes);
+  std::int64_t chunk = rows.first_row / layout.chunk_rows;
+  const auto finish = [&](std::span<const std::byte> of_chunk) {
+    out.value(chunk++);
+    out.array(finisher.finish(of_chunk));
+  };
+  for (std::size_t i = 0; i < whole; ++i) finish(rows.whole.subspan(i * bytes, bytes));
+  if (!rows.last.empty()) finish(rows.last);
 }
-Bytes finish_chunks(const DatasetLayout& layout, const Bytes& aligned, std::int64_t start) {
-  ByteWriter out;
-  finish_chunks(layout, aligned, start, out);
-  return out.take();
+/// All rows of a dataset.
+void finish_chunks(const DatasetLayout& layout, std::span<const std::byte> rows, ByteWriter& out) {
+  const std::size_t whole_bytes = rows.size() - rows.size() % chunk_bytes(layout);
+  const std::span<const std::byte> rest = rows.subspan(whole_bytes);
+  finish_chunks(layout, {0, rows.first(whole_bytes), Bytes(rest.begin(), rest.end())}, out);
 }
 
 void place(OutputFile& file, const DatasetLayout& layout, ByteReader& in) {
@@ -122,9 +136,12 @@ DatasetRows finish_rows(DatasetLayout layout, Bytes rows, const Comm& comm, cons
   DatasetRows out{std::move(layout), std::move(rows), slices.mine(), false};
   out.raw = out.layout.chunk_rows == 0 || (may_stay_raw && out.all_bytes() > rules.together_above_bytes);
   if (out.raw) return out;
-  std::int64_t start = 0;
-  const Bytes aligned = align_to_chunks(out.layout, std::move(out.bytes), slices, comm, start);
-  together(comm, [&] { out.bytes = finish_chunks(out.layout, aligned, start); });
+  const AlignedRows aligned = align_to_chunks(out.layout, out.bytes, slices, comm);
+  together(comm, [&] {
+    ByteWriter finished;
+    finish_chunks(out.layout, aligned, finished);
+    out.bytes = finished.take();
+  });
   return out;
 }
 
@@ -261,7 +278,7 @@ void pack_finished(const std::string& path, ResultTable table, ByteWriter& out, 
   out.value(layout.chunk_rows);
   pack_columns(table.columns, out);
   if (layout.chunk_rows == 0) out.array(table.packed);
-  else finish_chunks(layout, table.packed, 0, out);
+  else finish_chunks(layout, table.packed, out);
 }
 
 std::string write_finished(OutputFile& file, ByteReader& in) {
@@ -284,8 +301,13 @@ void write_table(OutputFile& file, const std::string& path, ResultTable table, c
   DatasetLayout layout{.path = path, .columns = table.columns, .rows_count = table.rows_count};
   layout.chunk_rows = chunk_rows(layout, rules);
   file.create(layout);
-  if (layout.chunk_rows == 0) file.write_whole(layout, table.packed);
-  else place(file, layout, finish_chunks(layout, table.packed, 0));
+  if (layout.chunk_rows == 0) {
+    file.write_whole(layout, table.packed);
+  } else {
+    ByteWriter finished;
+    finish_chunks(layout, table.packed, finished);
+    place(file, layout, finished.take());
+  }
   describe_table(file, path, table);
 }
 
