@@ -97,8 +97,8 @@ void read_precision(const toml::table& root, Workload& w) {
     set_value(w.precision, std::optional<std::string>("fp8"), source);
   else if (const auto mixed = text_of(root, "training.mixed_precision_param"))
     set_value(w.precision, mixed, source);
-  else
-    set_value(w.precision, text_of(root, "training.dtype"), source);
+  else if (const auto dtype = text_of(root, "training.dtype"); dtype != "float32")
+    set_value(w.precision, dtype, source);  // of parameters; where these are float32, mixed precision still computes in bfloat16
 }
 
 }  // namespace

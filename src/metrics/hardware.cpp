@@ -1,6 +1,7 @@
 #include "metrics/hardware.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <sstream>
 
@@ -12,10 +13,20 @@
 namespace ccl {
 namespace {
 
+/// Not where a letter or digit stands before it (h200 in gh200), nor a digit behind it (a100 in a1000).
+bool has_word(const std::string& name, const std::string& word) {
+  const auto is_digit = [&](std::size_t at) { return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0; };
+  for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
+    const bool begins = at == 0 || std::isalnum(static_cast<unsigned char>(name[at - 1])) == 0;
+    if (begins && !is_digit(at + word.size())) return true;
+  }
+  return false;
+}
+
 bool has_all_words(const std::string& name, const std::string& words) {
   std::istringstream in(words);
   for (std::string word; in >> word;)
-    if (name.find(word) == std::string::npos) return false;
+    if (!has_word(name, word)) return false;
   return !words.empty();
 }
 

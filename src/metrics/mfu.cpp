@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/lower_case.hpp"
 #include "metrics/hardware.hpp"
 #include "metrics/model_flops.hpp"
 #include "metrics/step_tokens.hpp"
@@ -72,7 +73,7 @@ struct Mfu {
 
  private:
   static std::string peak_of(const Workload& workload) {
-    const std::string precision = workload.precision.value.value_or("");
+    const std::string precision = lower_case(workload.precision.value.value_or(""));
     const bool single = precision == "fp32" || precision == "float32" || precision == "tf32";
     return single ? "tf32_flops_per_s" : "bf16_flops_per_s";
   }

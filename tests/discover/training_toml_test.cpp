@@ -53,6 +53,12 @@ save_traces_folder = "profile_trace"
   EXPECT_EQ(w.microbatch_size.value, 2);
 }
 
+TEST(TrainingToml, TheTypeOfParametersIsNotThatOfComputing) {
+  EXPECT_FALSE(toml("[training]\ndtype = \"float32\"\n").workload.precision);  // mixed precision, bfloat16 by default, is
+  EXPECT_EQ(toml("[training]\ndtype = \"float32\"\nmixed_precision_param = \"float32\"\n").workload.precision.value, "float32");
+  EXPECT_EQ(toml("[training]\ndtype = \"bfloat16\"\n").workload.precision.value, "bfloat16");
+}
+
 TEST(TrainingToml, OldSectionsAndFloat8) {
   const Companion c = toml(
       "[model]\nconverters = [\"float8\"]\n[training]\nbatch_size = 8\ntensor_parallel_degree = 2\n"

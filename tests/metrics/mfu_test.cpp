@@ -105,6 +105,30 @@ TEST(Hardware, GpusAreRecognisedBySubstring) {
   EXPECT_EQ(gpu_called(""), "");
 }
 
+TEST(Hardware, GpusWhoseNamesHoldThatOfAnotherAreNotIt) {
+  EXPECT_EQ(gpu_called("NVIDIA RTX A1000"), "");
+  EXPECT_EQ(gpu_called("NVIDIA A100-SXM4-40GB MIG 1g.5gb"), "MIG slice");
+  EXPECT_EQ(gpu_called("Tesla V100-PCIE-16GB"), "V100 PCIe");
+  EXPECT_EQ(gpu_called("Tesla V100-SXM2-16GB"), "V100 SXM");
+  EXPECT_EQ(gpu_called("AMD Instinct MI300A"), "MI300A");
+  EXPECT_EQ(gpu_called("AMD Instinct MI300X"), "MI300X");
+  EXPECT_EQ(gpu_called("NVIDIA H200 NVL"), "H200 NVL");
+  EXPECT_EQ(gpu_called("NVIDIA H2000"), "");
+}
+
+TEST(Mfu, OfASliceOfAGpuNoPeakIsKnown) {
+  SmallRun run = one_gpu("NVIDIA A100-SXM4-40GB MIG 1g.5gb");
+  EXPECT_EQ(run.result("mfu").report.status, Status::absent);
+}
+
+TEST(Mfu, PrecisionIsReadInUpperAndLowerCase) {
+  SmallRun run = one_gpu("NVIDIA A100-SXM4-40GB");
+  for (const char* precision : {"fp32", "FP32", "Float32"}) {
+    run.workload.precision = {precision, "card"};
+    EXPECT_DOUBLE_EQ(headline(run.result("mfu"), "peak_flops_per_s"), 156e12) << precision;
+  }
+}
+
 // A run without settings files does not look.
 TEST(Hardware, TheBuiltInTableIsGoodAndABadOneIsRefused) {
   EXPECT_NO_THROW(check_hardware_settings(merged_settings("hardware", Config())));
