@@ -20,6 +20,7 @@ namespace {
 constexpr std::int64_t least_apart_ns = 50'000;
 constexpr std::int64_t deviations_apart = 10;
 constexpr std::int64_t least_instances = 3;
+constexpr std::int64_t least_jump_ns = 1'000'000;  // in one communicator and step, which have fewer ends than all
 constexpr std::int64_t a_year_ns = std::int64_t{365} * 24 * 3600 * 1'000'000'000;
 
 /// Ends of two ranks of one host in a communicator and step, or in all of an iteration.
@@ -106,6 +107,15 @@ PairOnHost joined(std::vector<PairOnHost>::const_iterator first, std::vector<Pai
   return all;
 }
 
+/// Of the pairs of a host all together; where only some steps show two clocks, as when one of them is set, the worst of those.
+PairOnHost apart_most(std::vector<PairOnHost>::const_iterator first, std::vector<PairOnHost>::const_iterator end) {
+  PairOnHost most = joined(first, end);
+  if (most.apart()) return most;
+  for (auto at = first; at != end; ++at)
+    if (at->apart() && std::abs(at->middle_ns) >= std::max(least_jump_ns, std::abs(most.middle_ns))) most = *at;
+  return most;
+}
+
 }  // namespace
 
 std::vector<ClocksApart> clocks_apart(const MatchedCollectives& matched, const Ranks& ranks, const Comm& comm) {
@@ -118,7 +128,7 @@ std::vector<ClocksApart> clocks_apart(const MatchedCollectives& matched, const R
   std::vector<ClocksApart> worst;
   for (auto first = pairs.cbegin(), end = first; first != pairs.cend(); first = end) {
     end = std::find_if(first, pairs.cend(), [&](const PairOnHost& p) { return p.key() != first->key(); });
-    const PairOnHost pair = joined(first, end);
+    const PairOnHost pair = apart_most(first, end);
     if (!pair.apart()) continue;
     const auto rank = [&](std::int32_t row) { return ranks.entries[static_cast<std::size_t>(row)].rank.value; };
     const ClocksApart found{pair.host, rank(pair.row_a), rank(pair.row_b), 0, std::abs(pair.middle_ns)};

@@ -89,6 +89,20 @@ TEST_F(Clock, ARankWhoseTimesWereMovedIsNamedOnItsHostAmongSeveral) {
   EXPECT_LT(clock.hosts[0].residual_ns, 10 * us);
 }
 
+TEST_F(Clock, AClockThatIsSetBetweenStepsIsNamed) {
+  PlantedWorld world({0, 0, 0, 0}, {0, 1});
+  plant(world, world.add_group("dp", ranks_up_to(4)), 20, 100 * ms, 2 * us);
+  for (CollectiveRecord& record : world.records) {
+    if (record.start_ns < base_ns + 48 * ms) continue;
+    ++record.step;
+    if (record.rank.value == 2) record.start_ns += 5 * s;
+  }
+  const ClockModel clock = fit(world);
+  ASSERT_EQ(clock.apart.size(), 1U) << "in half of the steps it is right";
+  EXPECT_EQ(clock.apart[0].rank_b, 2);
+  EXPECT_NEAR(static_cast<double>(clock.residual_ns), 5e9, 1e4);
+}
+
 TEST_F(Clock, MembersThatLeaveLateAreNoOtherClock) {
   PlantedWorld world({0, 0, 1, 1});
   world.host_offset_ns = {0, 7 * s};
