@@ -20,8 +20,8 @@ Times are ns, sizes bytes, ratios 1 = 100 %; the unit is the suffix of the name.
 `/metrics/<name>` also carries the headline values as attributes, described in its attribute `headlines`; `unit` is that of
 the first of them. Which metrics have a value, and so which of their tables have rows, depends on the traces: attributes
 `status` and `reason`. Of the root, `ranks_covered` counts the ranks that something is told of (with GPU events, and a
-step that is not damaged), `ranks_whole` those of them whose files are whole, and `coverage` says it in words, with the
-steps that the others lost.
+step that is not damaged), `ranks_whole` those of them whose files are whole and there in every iteration, and `coverage`
+says it in words, with the steps that the others lost.
 """
 GENERATED = "Generated; see [README](README.md)."
 ONE_ITERATION = "one iteration; row r of a matrix is row r of the vectors `row_*`"

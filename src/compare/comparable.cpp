@@ -115,7 +115,8 @@ void compare_bytes(const StoredRun& first, const StoredRun& second, Comparabilit
 
 std::string lacking_ranks(const StoredRun& run) {
   std::string text;
-  for (const auto& [status, what] : {std::pair("missing", "missing"), std::pair("partial", "damaged"),
+  for (const auto& [status, what] : {std::pair("missing", "missing"), std::pair("not_in_iteration", "missing in an iteration"),
+                                     std::pair("partial", "damaged"),
                                      std::pair("no_gpu_events", "no GPU events on")}) {
     const auto found = run.ranks_by_status().find(status);
     if (found == run.ranks_by_status().end()) continue;

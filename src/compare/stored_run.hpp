@@ -63,7 +63,8 @@ class StoredRun {
   /// Steps are markers of the profiler, not the span of the whole trace.
   bool has_markers() const { return has_markers_; }
   std::string gpu() const { return gpu_; }
-  /// By the worst status over iterations: ok, partial (something was lost), no_gpu_events; and missing.
+  /// By the worst status over iterations: ok, not_in_iteration (one lacks it), partial (something was lost), no_gpu_events;
+  /// and missing.
   const std::map<std::string, std::vector<std::int32_t>>& ranks_by_status() const { return ranks_by_status_; }
 
   std::vector<std::string> metrics() const;

@@ -26,7 +26,7 @@ constexpr std::array<CodeInfo, code_count> table{{
     {Code::duplicate_rank, "duplicate_rank", loss, "Several files claim the same rank.", "The first in natural path order is used."},
     {Code::other_world_size, "other_world_size", loss, "The file comes from a run with another number of ranks.", "It is left out; separate the runs."},
     {Code::missing_ranks, "missing_ranks", notice, "Ranks of the training run have no trace here.", "Cross-rank numbers cover the ranks present."},
-    {Code::rank_from_name_after_clash, "rank_from_name_after_clash", notice, "Several files claim one rank inside; the numbers in their names were used.", "Check that the names are right."},
+    {Code::rank_from_name_after_clash, "rank_from_name_after_clash", notice, "Several files claim one rank inside, or one claims a rank that the run does not have; the numbers in their names were used.", "Check that the names are right."},
     {Code::step_numbers_differ, "step_numbers_differ", notice, "A rank numbers its steps differently from the others.", "A constant shift was applied where one fits, else the rank takes no part in cross-rank numbers; the detail says which."},
     {Code::no_step_markers, "no_step_markers", notice, "The trace has no ProfilerStep markers.", "The whole GPU span counts as one step, or where most other ranks have markers it is in no number of a step; call prof.step() in the training loop."},
     {Code::no_launch_records, "no_launch_records", notice, "The trace lacks CPU launch records, or its GPU events do not name them.", "GPU start times decide the step of an event, or where only some lack the launches around theirs."},

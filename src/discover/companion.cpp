@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -262,6 +263,21 @@ void resolve_microbatches(const Companions& all, Workload& out) {
                       "derived: local batch / micro-batch size " + std::to_string(size) + " (" + of + ")"};
 }
 
+/// TorchTitan tells the layers of a virtual stage; its newer versions count the embedding and the head as one each, its older
+/// ones do not: where both make whole stages of each rank, and other numbers of them, it is not known.
+void resolve_virtual_stages(const Companions& all, Workload& out) {
+  if (out.virtual_stages || !all.toml || !all.toml->layers_per_stage || !out.layers || !out.mesh.known()) return;
+  const std::int64_t layers = *out.layers.value, of_stage = *all.toml->layers_per_stage, pp = out.mesh.pp;
+  std::set<std::int64_t> possible;
+  for (const std::int64_t counted : {layers, layers + 2}) {
+    const std::int64_t stages = counted / of_stage + (counted % of_stage == 0 ? 0 : 1);
+    if (stages >= pp && stages % pp == 0) possible.insert(stages / pp);
+  }
+  if (possible.size() != 1) return;
+  out.virtual_stages = {*possible.begin(), "derived: " + std::to_string(layers) + " layers / " + std::to_string(of_stage) +
+                                               " a virtual stage (toml) / " + std::to_string(pp) + " stages"};
+}
+
 }  // namespace
 
 Workload resolve_workload(const Companions& all, Problems& problems) {
@@ -295,6 +311,7 @@ Workload resolve_workload(const Companions& all, Problems& problems) {
   check_parameters(all, out, problems);
   check_division(all, out, problems);
   resolve_microbatches(all, out);
+  resolve_virtual_stages(all, out);
   return out;
 }
 

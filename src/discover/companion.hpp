@@ -17,6 +17,7 @@ enum class RestDimension : std::uint8_t { none, dp_shard, dp_replicate };
 struct Companion {
   Workload workload;  // every value with this file as its source; global_batch, local_batch as written
   RestDimension rest = RestDimension::none;  // the mesh dimension that is world / all others
+  std::optional<std::int64_t> layers_per_stage;  // TorchTitan: of a virtual stage, the embedding and the head counted or not
   std::optional<std::int64_t> batch;         // the card's batch_size, whose scope is often unsaid
   std::string batch_scope;                   // the card's batch_size_scope
   std::vector<std::string> unusable;         // values that are not read, each as a sentence

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/largest_world.hpp"
 #include "core/problems.hpp"
 #include "discover/walk.hpp"
 
@@ -38,6 +39,12 @@ std::int32_t number(const std::string& digits) {
   std::int32_t value = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   return error == std::errc() && end == digits.data() + digits.size() ? value : -1;
+}
+
+/// A date or a Unix time is none.
+std::int32_t rank_number(const std::string& digits) {
+  const std::int32_t value = number(digits);
+  return value < largest_world ? value : -1;
 }
 
 bool found(std::string_view text, const std::regex& regex, Match& match) {
@@ -93,7 +100,7 @@ std::int32_t rank_by_patterns(std::string_view name) {
   };
   Match match;
   for (Pattern& known : patterns)
-    if (known.found(name, match)) return number(match[1].str());
+    if (known.found(name, match)) return rank_number(match[1].str());
   return -1;
 }
 
@@ -103,7 +110,7 @@ void read_rank(std::string_view shown, const std::vector<std::string_view>& fold
   Match match;
   try {
     if (rank_regex && (found(name, *rank_regex, match) || found(shown, *rank_regex, match))) {
-      facts.rank = number(match[1].str());
+      facts.rank = rank_number(match[1].str());
       facts.rank_by_option = facts.rank >= 0;
     }
   } catch (const std::regex_error&) {
@@ -112,10 +119,10 @@ void read_rank(std::string_view shown, const std::vector<std::string_view>& fold
   }
   if (facts.rank < 0) facts.rank = rank_by_patterns(name);
   static Pattern worker("worker", "^worker[_-]?(\\d+)[_.].*\\.pt\\.trace\\.json");
-  if (facts.rank < 0 && facts.host.empty() && worker.found(name, match)) facts.rank = number(match[1].str());
+  if (facts.rank < 0 && facts.host.empty() && worker.found(name, match)) facts.rank = rank_number(match[1].str());
   static Pattern rank_folder("rank", "^rank[_-]?(\\d+)$");
   for (auto folder = folders.rbegin(); facts.rank < 0 && folder != folders.rend(); ++folder)
-    if (rank_folder.found(*folder, match)) facts.rank = number(match[1].str());
+    if (rank_folder.found(*folder, match)) facts.rank = rank_number(match[1].str());
 }
 
 std::string read_host(std::string_view name) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/file_trouble.hpp"
+#include "core/largest_world.hpp"
 #include "discover/find_companions.hpp"
 #include "discover/gate_log.hpp"
 #include "discover/host_map.hpp"
@@ -145,7 +146,7 @@ class Sieve {
 
  private:
   Candidate candidate(const FoundFile& file, const Sniffed& found, const std::string& lead) {
-    if (found.world_size > 0) ++world_sizes_[found.world_size];
+    if (found.world_size > 0 && found.world_size <= largest_world) ++world_sizes_[found.world_size];
     NameFacts name = read_name(lead, file.shown, rank_regex_);
     Candidate c;
     c.run = name.run;

@@ -61,6 +61,7 @@ std::optional<std::string> text_of(const toml::table& root, std::string_view pat
 void read_mesh(const Numbers& numbers, Companion& out) {
   Mesh mesh;
   bool any = false, known = true;
+  out.rest = RestDimension::dp_shard;  // where the file does not say it, all that is left
   const auto read = [&](const char* key, std::int32_t& size) {
     for (const char* section : {"parallelism.", "experimental.", "training.", "distributed."}) {
       const std::string path = std::string(section) + key;
@@ -69,7 +70,7 @@ void read_mesh(const Numbers& numbers, Companion& out) {
       any = true;
       if (!value) return void(known = false);  // another size would be a guess
       if (*value >= 1) size = static_cast<std::int32_t>(*value);
-      if (*value == -1) out.rest = RestDimension::dp_shard;
+      if (&size == &mesh.dp_shard && *value != -1) out.rest = RestDimension::none;
       return;
     }
   };
@@ -79,7 +80,7 @@ void read_mesh(const Numbers& numbers, Companion& out) {
   read("context_parallel_degree", mesh.cp);
   read("tensor_parallel_degree", mesh.tp);
   read("expert_parallel_degree", mesh.ep);
-  if (!any || !known) return;
+  if (!any || !known) return void(out.rest = RestDimension::none);
   mesh.source = source;
   out.workload.mesh = mesh;
 }
@@ -135,6 +136,7 @@ std::optional<Companion> read_training_toml(std::string_view text, std::string& 
         set_value(w.pipeline_schedule, text_of(root, s + ".pipeline_parallel_schedule"), source);
       if (!w.microbatch_size)
         set_value(w.microbatch_size, numbers.count(s + ".pipeline_parallel_microbatch_size"), source);
+      if (!out.layers_per_stage) out.layers_per_stage = numbers.count(s + ".pipeline_parallel_layers_per_stage");
       if (!w.microbatches) set_value(w.microbatches, numbers.count(s + ".pipeline_parallel_microbatches", true), source);
     }
     return out;

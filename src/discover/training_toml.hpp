@@ -11,9 +11,8 @@ namespace ccl {
 /// Whether a TOML text that may not even parse means to be a training configuration.
 bool looks_like_training_toml(std::string_view text);
 
-/// Keys of TorchTitan's [training] and [parallelism]. data_parallel_shard_degree −1 = all remaining ranks. Nothing,
-/// and why, if the text
-/// is no TOML or has neither [training] nor [parallelism].
+/// Keys of TorchTitan's [training] and [parallelism]. data_parallel_shard_degree −1 = all remaining ranks, also where it is
+/// not there. Nothing, and why, if the text is no TOML or has neither [training] nor [parallelism].
 std::optional<Companion> read_training_toml(std::string_view text, std::string& why);
 
 }  // namespace ccl

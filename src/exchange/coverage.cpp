@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "core/number_list.hpp"
 #include "core/wording.hpp"
@@ -65,7 +66,7 @@ std::string copies_text(const Ranks& ranks, const Input& input) {
     if (facts.gpu_events_count == 0) continue;
     const bool copy = std::any_of(ranks.entries.begin(), ranks.entries.end(), [&](const RankEntry& entry) {
       return entry.iteration == facts.iteration && entry.replica == facts.replica &&
-             entry.facts.fingerprint == facts.fingerprint && entry.facts.events_count == facts.events_count &&
+             entry.facts.rank == facts.rank && entry.facts.fingerprint == facts.fingerprint && entry.facts.events_count == facts.events_count &&
              entry.facts.gpu_events_count == facts.gpu_events_count;
     });
     const std::string& name = file_of(facts, input).shown;
@@ -90,26 +91,35 @@ std::string what_is_lost(const PartlyRead& part, bool one_iteration) {
   return text + " lost with the damage";
 }
 
+std::string no_trace_text(const NotInDump& gap) {
+  return "no trace in iteration_" + std::to_string(gap.iteration) +
+         (gap.replica >= 0 ? " of replica " + std::to_string(gap.replica) : "");
+}
+
 /// "rank 5 (steps 8, 9 lost with the damage), rank 6 (step 9 lost with the damage)", and how many ranks these are.
 std::pair<std::string, std::size_t> parts_of(const Ranks& ranks, const std::set<std::int32_t>& untold) {
-  std::set<std::int32_t> iterations, named, more;
+  std::set<std::int32_t> iterations, named, told, more;
   for (const RankEntry& entry : ranks.entries) iterations.insert(entry.iteration);
   std::vector<std::pair<std::string, std::vector<std::int32_t>>> places;  // what is lost, ranks; as they came
-  for (const PartlyRead& part : partly_read(ranks)) {
-    if (untold.contains(part.entry->rank.value)) continue;
-    named.insert(part.entry->rank.value);
-    const std::string what = what_is_lost(part, iterations.size() == 1);
+  const auto add = [&](std::int32_t rank, const std::string& what) {
+    if (untold.contains(rank)) return;
+    named.insert(rank);
     auto at = std::find_if(places.begin(), places.end(), [&](const auto& place) { return place.first == what; });
     if (at == places.end()) at = places.insert(at, {what, {}});
-    at->second.push_back(part.entry->rank.value);
-  }
+    at->second.push_back(rank);
+  };
+  for (const PartlyRead& part : partly_read(ranks)) add(part.entry->rank.value, what_is_lost(part, iterations.size() == 1));
+  for (const NotInDump& gap : not_in_dump(ranks)) add(gap.rank, no_trace_text(gap));
   std::string text;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (i < most_places)
+    if (i < most_places) {
       text += (i == 0 ? "" : ", ") + ranks_text(places[i].second) + " (" + places[i].first + ")";
-    else
+      told.insert(places[i].second.begin(), places[i].second.end());
+    } else {
       more.insert(places[i].second.begin(), places[i].second.end());
+    }
   }
+  for (const std::int32_t rank : told) more.erase(rank);
   if (!more.empty()) text += " and " + counted(more.size(), "more rank");
   return {text, named.size()};
 }
@@ -133,11 +143,34 @@ StepNumbers CoveredSteps::lacking(const RankEntry& entry) const {
   return lacking;
 }
 
+std::vector<NotInDump> not_in_dump(const Ranks& ranks) {
+  std::map<std::int32_t, std::map<std::int32_t, std::set<std::int32_t>>> found;  // replica, iteration: ranks
+  for (const RankEntry& entry : ranks.entries)
+    if (entry.iteration >= 0) found[entry.replica][entry.iteration].insert(entry.rank.value);
+  std::vector<NotInDump> gaps;
+  for (const auto& [replica, dumps] : found) {
+    if (dumps.size() < 2) continue;
+    std::set<std::int32_t> all;
+    for (const auto& [iteration, present] : dumps) all.insert(present.begin(), present.end());
+    for (const auto& [iteration, present] : dumps) {
+      if (present.size() == all.size()) continue;
+      for (const std::int32_t rank : all)
+        if (!present.contains(rank) && ranks.find(-1, replica, RankId(rank)) < 0) gaps.push_back({iteration, replica, rank});
+    }
+  }
+  std::sort(gaps.begin(), gaps.end(), [](const NotInDump& a, const NotInDump& b) {
+    return std::tie(a.iteration, a.replica, a.rank) < std::tie(b.iteration, b.replica, b.rank);
+  });
+  return gaps;
+}
+
 std::set<StepId> steps_not_of_all(const Ranks& ranks) {
   const CoveredSteps covered(ranks);
   std::set<StepId> found;
   for (const RankEntry& entry : ranks.entries)
     for (const std::int64_t step : covered.lacking(entry)) found.insert({entry.iteration, step});
+  for (const NotInDump& gap : not_in_dump(ranks))
+    for (const std::int64_t step : covered.of_dump(gap.iteration, gap.replica)) found.insert({gap.iteration, step});
   return found;
 }
 
@@ -162,6 +195,7 @@ std::int64_t whole_ranks_count(const Ranks& ranks) {
   std::set<std::int32_t> not_whole = untold_ranks(ranks).all();
   for (const RankEntry& entry : ranks.entries)
     if (entry.facts.damaged()) not_whole.insert(entry.rank.value);
+  for (const NotInDump& gap : not_in_dump(ranks)) not_whole.insert(gap.rank);
   return count_without(ranks, not_whole);
 }
 

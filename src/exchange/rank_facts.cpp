@@ -1,8 +1,23 @@
 #include <algorithm>
 
+#include "core/largest_world.hpp"
 #include "exchange/ranks.hpp"
 
 namespace ccl {
+namespace {
+
+/// Members tell more than a size: that of a list that does not fit it may be wrong.
+std::int64_t least_world_size(const RankTrace& trace) {
+  std::int64_t least = -1;
+  for (const ProcessGroup& group : trace.groups) {
+    const std::int64_t size =
+        group.members.empty() ? group.size : std::int64_t{*std::max_element(group.members.begin(), group.members.end())} + 1;
+    if (size > least && size <= largest_world) least = size;
+  }
+  return least;
+}
+
+}  // namespace
 
 void RankFacts::pack(ByteWriter& out) const {
   out.value(worker);
@@ -13,6 +28,7 @@ void RankFacts::pack(ByteWriter& out) const {
   out.value(rank);
   out.value(rank_source);
   out.value(world_size);
+  out.value(least_world_size);
   out.value(events_count);
   out.value(gpu_events_count);
   out.value(outside_events_count);
@@ -52,6 +68,7 @@ RankFacts RankFacts::unpack(ByteReader& in) {
   f.rank = in.value<RankId>();
   f.rank_source = in.value<RankSource>();
   f.world_size = in.value<std::int64_t>();
+  f.least_world_size = in.value<std::int64_t>();
   f.events_count = in.value<std::int64_t>();
   f.gpu_events_count = in.value<std::int64_t>();
   f.outside_events_count = in.value<std::int64_t>();
@@ -91,6 +108,7 @@ RankFacts facts_of(const RankTrace& trace, std::int32_t local) {
   f.rank = trace.rank;
   f.rank_source = trace.rank_source;
   f.world_size = trace.world_size;
+  f.least_world_size = least_world_size(trace);
   f.events_count = trace.events_count;
   f.gpu_events_count = static_cast<std::int64_t>(trace.events.size());
   f.outside_events_count = trace.outside_events_count;

@@ -3,12 +3,11 @@
 #include <set>
 #include <tuple>
 
+#include "core/largest_world.hpp"
 #include "exchange/rank_rules.hpp"
 
 namespace ccl {
 namespace {
-
-constexpr std::int64_t largest_world = 1 << 24;  // more is taken for damage
 
 /// A trace on its way to a rank number.
 struct Claim {
@@ -41,17 +40,34 @@ std::int64_t vote_world_size(const std::vector<RankFacts>& facts) {
   return best;
 }
 
-std::pair<RankId, RankSource> rank_claimed(const RankFacts& facts, const Input& input, bool name_first) {
+/// A number that the run does not have is none: ranks are below `limit`.
+std::pair<RankId, RankSource> rank_claimed(const RankFacts& facts, const Input& input, bool name_first, std::int64_t limit) {
   const TraceFile& file = file_of(facts, input);
-  const bool name_tells = file.rank_in_name >= 0;
-  if (facts.rank.known() && !(name_first && name_tells)) return {facts.rank, facts.rank_source};
+  const bool name_tells = file.rank_in_name >= 0 && file.rank_in_name < limit;
+  if (facts.rank.known() && facts.rank.value < limit && !(name_first && name_tells)) return {facts.rank, facts.rank_source};
   if (name_tells) return {RankId(file.rank_in_name), file.rank_by_option ? RankSource::option : RankSource::file_name};
   return {RankId(), RankSource::none};
 }
 
-Claim claim_of(RankFacts facts, const Input& input, bool name_first) {
-  const auto [rank, source] = rank_claimed(facts, input, name_first);
+Claim claim_of(RankFacts facts, const Input& input, bool name_first, std::int64_t limit) {
+  const auto [rank, source] = rank_claimed(facts, input, name_first, limit);
   return {std::move(facts), rank, source};
+}
+
+/// The world size where more files say it of themselves, and have a rank below it, than there are with a rank at or above.
+std::int64_t limit_of_ranks(const std::vector<RankFacts>& facts, const Input& input, bool name_first, std::int64_t world_size) {
+  if (world_size <= 0) return largest_world;
+  std::int64_t below = 0, above = 0;
+  for (const RankFacts& f : facts) {
+    if (f.world_size > 0 && f.world_size <= largest_world && f.world_size != world_size) continue;  // of another run
+    const RankId rank = rank_claimed(f, input, name_first, INT64_MAX).first;
+    if (!rank.known()) continue;
+    if (rank.value >= world_size)
+      ++above;
+    else if (f.world_size == world_size)
+      ++below;
+  }
+  return above < below ? world_size : largest_world;
 }
 
 /// Rows are large: only their order is sorted, then each is moved once.
@@ -92,14 +108,14 @@ void drop_second_profiler(std::vector<RankFacts>& facts, const Input& input, boo
   constexpr std::int32_t any = INT32_MIN;
   for (const RankFacts& f : facts) {
     if (is_nsys(file_of(f, input).format)) continue;
-    const RankId rank = rank_claimed(f, input, name_first).first;
+    const RankId rank = rank_claimed(f, input, name_first, largest_world).first;
     torch.insert({f.iteration, f.replica, rank});
     torch.insert({any, f.replica, rank});
   }
   std::vector<RankFacts> kept;
   std::map<std::pair<std::int32_t, std::string>, std::vector<std::int32_t>> dropped;  // by file
   for (RankFacts& f : facts) {
-    const RankId rank = rank_claimed(f, input, name_first).first;
+    const RankId rank = rank_claimed(f, input, name_first, largest_world).first;
     const bool both = is_nsys(file_of(f, input).format) && rank.known() &&
                       torch.contains({f.iteration < 0 ? any : f.iteration, f.replica, rank});
     if (!both) {
@@ -125,12 +141,13 @@ void drop_second_profiler(std::vector<RankFacts>& facts, const Input& input, boo
 /// Traces of one (iteration, replica), in natural order of their files.
 class Group {
  public:
-  Group(std::vector<Claim> claims, const Input& input, Ranks& ranks, Problems& problems)
-      : claims_(std::move(claims)), input_(input), ranks_(ranks), problems_(problems) {}
+  Group(std::vector<Claim> claims, std::int64_t limit, const Input& input, Ranks& ranks, Problems& problems)
+      : claims_(std::move(claims)), limit_(limit), input_(input), ranks_(ranks), problems_(problems) {}
 
   void settle() {
     name_only_file();
     drop_unnamed();
+    tell_not_believed();
     drop_copies();
     use_names_after_clash();
     drop_duplicates();
@@ -170,9 +187,26 @@ class Group {
   void drop_unnamed() {
     drop_if([&](const Claim& claim) {
       if (claim.rank.known()) return false;
-      problems_.add(problem_of(Code::no_rank, claim.facts, input_, ""));
+      problems_.add(problem_of(Code::no_rank, claim.facts, input_, not_believed_text(claim.facts)));
       return true;
     });
+  }
+
+  /// "" where the file says no rank, or one that the run may have.
+  std::string not_believed_text(const RankFacts& facts) const {
+    if (!facts.rank.known() || facts.rank.value < limit_) return "";
+    return "it claims rank " + std::to_string(facts.rank.value) +
+           (limit_ < largest_world ? " of a run of " + std::to_string(limit_) : ", more than any run has");
+  }
+
+  void tell_not_believed() {
+    for (const Claim& claim : claims_) {
+      std::string detail = not_believed_text(claim.facts);
+      if (detail.empty()) continue;
+      Problem p = problem_of(Code::rank_from_name_after_clash, claim.facts, input_, std::move(detail));
+      p.rank = claim.rank.value;
+      problems_.add(std::move(p));
+    }
   }
 
   void drop_copies() {
@@ -209,7 +243,7 @@ class Group {
       const bool clash = claimed[claim.rank] > 1;
       any = any || clash;
       const std::int32_t number = clash ? file_of(claim.facts, input_).rank_in_name : claim.rank.value;
-      fits = fits && number >= 0 && numbers.insert(number).second;
+      fits = fits && number >= 0 && number < limit_ && numbers.insert(number).second;
     }
     if (!any || !fits) return;
     for (Claim& claim : claims_) {
@@ -235,6 +269,7 @@ class Group {
   }
 
   std::vector<Claim> claims_;
+  std::int64_t limit_;
   const Input& input_;
   Ranks& ranks_;
   Problems& problems_;
@@ -253,8 +288,14 @@ void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const
   sort_large(facts, [](const RankFacts& f) { return std::tie(f.file, f.rank, f.devices, f.fingerprint, f.local, f.worker); });
   drop_second_profiler(facts, input, config.input.rank_from_name, ranks, problems);
   ranks.world_size = vote_world_size(facts);
+  const std::int64_t limit = limit_of_ranks(facts, input, config.input.rank_from_name, ranks.world_size);
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Claim>> groups;
   for (RankFacts& f : facts) {
+    if (f.world_size > largest_world) {
+      problems.add(problem_of(Code::size_limit, f, input,
+                              "a world size of " + std::to_string(f.world_size) + " is more than any run has, and is not used"));
+      f.world_size = -1;
+    }
     if (ranks.world_size > 0 && f.world_size > 0 && f.world_size != ranks.world_size) {
       problems.add(problem_of(Code::other_world_size, f, input,
                               "its world size is " + std::to_string(f.world_size) + ", that of the others " +
@@ -262,9 +303,9 @@ void settle_rank_numbers(std::vector<RankFacts> facts, const Input& input, const
       ranks.left_out.push_back(std::move(f));
       continue;
     }
-    groups[{f.iteration, f.replica}].push_back(claim_of(std::move(f), input, config.input.rank_from_name));
+    groups[{f.iteration, f.replica}].push_back(claim_of(std::move(f), input, config.input.rank_from_name, limit));
   }
-  for (auto& [key, claims] : groups) Group(std::move(claims), input, ranks, problems).settle();
+  for (auto& [key, claims] : groups) Group(std::move(claims), limit, input, ranks, problems).settle();
   sort_large(ranks.entries, [](const RankEntry& e) { return std::tie(e.iteration, e.replica, e.rank); });
   // A size that a rank of the run contradicts is none.
   if (std::any_of(ranks.entries.begin(), ranks.entries.end(),

@@ -9,6 +9,7 @@
 
 #include "core/number_list.hpp"
 #include "core/sort_runs.hpp"
+#include "exchange/coverage.hpp"
 #include "exchange/rank_rules.hpp"
 
 namespace ccl {
@@ -45,11 +46,24 @@ void settle_expected(const Workload& workload, Ranks& ranks, Problems& problems)
   for (const RankEntry& e : ranks.entries) present.push_back(e.rank.value);
   std::sort(present.begin(), present.end());
   present.erase(std::unique(present.begin(), present.end()), present.end());
-  const std::int64_t highest = present.empty() ? 0 : std::int64_t{present.back()} + 1;
+  std::int64_t highest = present.empty() ? 0 : std::int64_t{present.back()} + 1;
+  for (const RankEntry& e : ranks.entries) highest = std::max(highest, e.facts.least_world_size);
   const std::int64_t mesh = workload.mesh.known() ? workload.mesh.world() : -1;
   ranks.expected = ranks.world_size > 0 ? ranks.world_size : std::max(mesh, highest);
   for (std::int32_t rank = 0; rank < ranks.expected; ++rank)
     if (!std::binary_search(present.begin(), present.end(), rank)) ranks.missing.push_back(rank);
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> gaps;  // iteration, replica: ranks
+  for (const NotInDump& gap : not_in_dump(ranks)) gaps[{gap.iteration, gap.replica}].push_back(gap.rank);
+  for (const auto& [dump, absent] : gaps) {
+    Problem problem;
+    problem.code = Code::missing_ranks;
+    problem.iteration = dump.first;
+    problem.count = static_cast<std::int64_t>(absent.size());
+    problem.detail = (absent.size() > 1 ? "ranks " : "rank ") + ranges_text(absent) +
+                     (dump.second >= 0 ? " of replica " + std::to_string(dump.second) : "") +
+                     ", with a trace in another iteration";
+    problems.add(std::move(problem));
+  }
   if (ranks.missing.empty()) return;
   Problem problem;
   problem.code = Code::missing_ranks;

@@ -26,6 +26,7 @@ struct RankFacts {
   RankId rank;                             // from content
   RankSource rank_source = RankSource::content;
   std::int64_t world_size = -1;
+  std::int64_t least_world_size = -1;      // its process groups have so many ranks, or one just below
   std::int64_t events_count = 0, gpu_events_count = 0, outside_events_count = 0, lost_events_count = 0;
   FileLoss loss = FileLoss::nothing;
   std::int64_t first_ns = absent_ns, last_ns = absent_ns;  // first GPU start, last GPU end, trace clock

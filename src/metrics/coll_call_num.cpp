@@ -2,7 +2,10 @@
 // Definition: KCOMM kernels per rank, step, operation, dimension and group; CPU operations and annotations are never
 // counted. A logical collective = one matched instance, however many members it has.
 // Merge: sums. Headline: kernels per step of rank 0 and of the mean rank.
+#include <cmath>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "core/recently_found.hpp"
 #include "core/statistics.hpp"
@@ -187,8 +190,9 @@ struct CollCallNum {
 
  private:
   static std::string number(double value) {
-    std::string text = std::to_string(value);
-    text.resize(text.find('.') + 2);
+    const double rounded = std::round(value * 10) / 10;
+    if (value > 0 && rounded < 0.1) return value < 0.005 ? "below 0.01" : fmt::format("{:.2f}", value);
+    std::string text = fmt::format("{:.1f}", rounded);
     return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
   }
 };

@@ -1,8 +1,8 @@
 // hardware_saturation: how hard copies work the links, and how much the model computes per byte it communicates.
 // Definition: bytes / time of GPU copies and sets by direction; communication
-// intensity = model FLOP / bus bytes over the (step, rank) rows seen. Shares of peaks (DRAM, SM, NVLink, PCIe) are
-// means of hardware counters (counters.hpp); without counters they are absent, never estimated. Merge: keys are
-// disjoint.
+// intensity = model FLOP / bus bytes over all steps of all ranks seen, also those without communication.
+// Shares of peaks (DRAM, SM, NVLink, PCIe) are means of hardware counters (counters.hpp); without counters they are absent,
+// never estimated. Merge: keys are disjoint.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -181,7 +181,16 @@ struct HardwareSaturation {
     return text;
   }
 
-  // FLOP of the model are those of all GPUs; each (step, rank) row stands for its share.
+  // Also those in which nothing is sent, as where gradients are summed over several steps: the model computes there, too.
+  static std::int64_t rank_steps(const Ranks& ranks) {
+    std::int64_t count = 0;
+    for (const RankEntry& entry : ranks.entries)
+      count += std::count_if(entry.facts.steps.begin(), entry.facts.steps.end(),
+                             [](const Step& step) { return step.has_gpu_events() && !step.lost_events; });
+    return count;
+  }
+
+  // FLOP of the model are those of all GPUs; each rank stands for its share in each of its steps.
   static std::string report_intensity(const Tables& tables, const ReportContext& context, Report& out) {
     const TokenRate rate = token_rate(tables.of<StepTime>(), context);
     if (!rate.missing.empty()) return "absent: " + rate.missing;
@@ -193,8 +202,7 @@ struct HardwareSaturation {
     const double step_flops = flops_per_token(model, context.config.mfu_convention,
                                               static_cast<double>(rate.seq_len_count), context.workload) *
                               static_cast<double>(rate.tokens_per_step_count);
-    const double flops =
-        step_flops / static_cast<double>(rate.gpus_count) * static_cast<double>(tables.of<Wire>().size());
+    const double flops = step_flops / static_cast<double>(rate.ranks_count) * static_cast<double>(rank_steps(context.ranks));
     const double intensity = flops / static_cast<double>(bytes);
     out.value("communication_intensity_ratio", intensity, "model FLOP / bus bytes, FLOP per byte");
     out.value("unknown_bytes_count", static_cast<double>(unknown), "collectives without bytes, not in the intensity");

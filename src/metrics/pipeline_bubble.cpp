@@ -7,6 +7,7 @@
 // C_unknown, messages of which nobody says for which parallelism they are, may be either: it counts as work in bubble(r),
 // and unknown(r) = len((C_unknown \ (C_PP ∪ the other work)) ∩ P) is by how much that may be too short.
 // Merge: keys are disjoint. Headline: the ratio; absent if the clock residual, or what is unknown, exceeds 1 % of P.
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "core/collective_math.hpp"
+#include "core/lower_case.hpp"
 #include "core/statistics.hpp"
 #include "exchange/clock_error.hpp"
 #include "metrics/busy.hpp"
@@ -31,7 +33,8 @@ struct PipelineBubble {
             .question = "How much of a pipeline's time do its stages have nothing to do?",
             .definition = "Sum over stages of the time without compute, copies or communication other than the "
                           "pipeline's own / (stages x window); the window goes from the first forward to the last "
-                          "backward kernel of the pipeline's ranks in the step, on the corrected clock. Ideal of 1F1B and GPipe: (p - 1) / (v m + p - 1). "
+                          "backward kernel of the pipeline's ranks in the step, on the corrected clock. Ideal of "
+                          "GPipe, 1F1B (v = 1) and interleaved 1F1B: (p - 1) / (v m + p - 1); absent for other schedules. "
                           "Absent where it depends by more than 1 % of the window on messages of unknown parallelism.",
             .needs = "pipeline parallelism (a process group of it, or a mesh with pp above 1)",
             .section = PageSection::overlap,
@@ -138,11 +141,12 @@ struct PipelineBubble {
     out.value("pp_wait_ratio", wait.value, "part of it spent inside pipeline kernels");
     out.value("idle_ratio", pooled.value - wait.value, "part of it with nothing running");
     const double ideal = ideal_ratio(context.workload, rows.front().stages_count);
-    out.value("ideal_1f1b_ratio", ideal, "(p - 1) / (v m + p - 1) of the workload's micro-batches");
+    out.value("ideal_1f1b_ratio", ideal,
+              "(p - 1) / (v m + p - 1) of the workload's micro-batches; NaN for a schedule with another ideal");
     out.value("missing_stages_count", static_cast<double>(missing), "stages without a trace, at most in a step");
     std::string line = percent(pooled.value) + " of the pipeline's time" + span_over_ranks(pooled) + "; " +
                        percent(wait.value) + " waiting in pipeline kernels";
-    if (!std::isnan(ideal)) line += "; ideal of " + context.workload.pipeline_schedule.value.value_or("1F1B") + " " + percent(ideal);
+    if (!std::isnan(ideal)) line += "; ideal of " + schedule_of(context.workload) + " " + percent(ideal);
     const bool by_compute = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.window_by_compute; });
     if (by_compute) line += "; window from first to last compute kernel: phases are not told apart";
     if (missing > 0) {
@@ -208,8 +212,20 @@ struct PipelineBubble {
     return out;
   }
 
+  static std::string schedule_of(const Workload& workload) {
+    const bool interleaved = workload.virtual_stages.value.value_or(1) > 1;
+    return workload.pipeline_schedule.value.value_or(interleaved ? "interleaved 1F1B" : "1F1B");
+  }
+
+  /// Each schedule has an ideal of its own: of another one, as of those with zero bubbles, this formula says nothing.
   static double ideal_ratio(const Workload& workload, std::int32_t stages) {
     if (!workload.microbatches) return std::nan("");
+    std::string schedule;
+    for (const char c : lower_case(schedule_of(workload)))
+      if (std::isalnum(static_cast<unsigned char>(c)) != 0) schedule += c;
+    const bool interleaved = schedule == "interleaved" || schedule == "interleaved1f1b" || schedule == "1f1binterleaved";
+    const bool plain = schedule == "1f1b" || schedule == "gpipe" || schedule == "noninterleaved1f1b";
+    if ((!interleaved && !plain) || (interleaved && !workload.virtual_stages)) return std::nan("");
     const auto virtual_stages = static_cast<double>(workload.virtual_stages.value.value_or(1));
     const double p = stages, m = static_cast<double>(*workload.microbatches.value);
     return (p - 1) / (virtual_stages * m + p - 1);

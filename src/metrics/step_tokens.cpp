@@ -1,8 +1,39 @@
 #include "metrics/step_tokens.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
 
 namespace ccl {
+
+namespace {
+
+/// GPUs of the traces per rank with a trace: a process may drive several. A device on which a rank of its host works alone is
+/// that rank's: others touch it when they start.
+double gpus_per_rank(const Ranks& ranks) {
+  std::map<std::pair<std::int32_t, RankId>, std::set<std::int32_t>> devices;  // replica and rank
+  std::map<std::pair<std::int32_t, RankId>, std::int32_t> hosts;
+  for (const RankEntry& entry : ranks.entries) {
+    std::set<std::int32_t>& own = devices[{entry.replica, entry.rank}];
+    hosts[{entry.replica, entry.rank}] = entry.host_index;
+    for (const Step& step : entry.facts.steps)
+      for (const DeviceWindow& window : step.devices)
+        if (window.gpu_start_ns != absent_ns) own.insert(window.device);
+  }
+  std::set<std::pair<std::int32_t, std::int32_t>> taken;  // host, device
+  for (const auto& [rank, own] : devices)
+    if (own.size() == 1) taken.emplace(hosts[rank], *own.begin());
+  std::size_t count = 0;
+  for (const auto& [rank, own] : devices) {
+    const auto free = std::count_if(own.begin(), own.end(),
+                                    [&](std::int32_t device) { return !taken.contains({hosts[rank], device}); });
+    count += own.size() <= 1 ? 1 : static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, free));
+  }
+  return devices.empty() ? 1 : static_cast<double>(count) / static_cast<double>(devices.size());
+}
+
+}  // namespace
 
 void add_step_times(const RankTrace& trace, std::vector<StepTime>& out) {
   for (const Step& step : trace.steps) {
@@ -27,9 +58,10 @@ TokenRate token_rate(const std::vector<StepTime>& rows, const ReportContext& con
   TokenRate out;
   const Workload& workload = context.workload;
   out.steps = slowest_of_steps(rows);
-  out.gpus_count = context.ranks.world_size > 0 ? context.ranks.world_size
-                   : workload.mesh.known()      ? workload.mesh.world()
-                                                : context.ranks.expected;
+  out.ranks_count = context.ranks.world_size > 0 ? context.ranks.world_size
+                    : workload.mesh.known()      ? workload.mesh.world()
+                                                 : context.ranks.expected;
+  out.gpus_count = std::llround(static_cast<double>(out.ranks_count) * gpus_per_rank(context.ranks));
   if (!workload.global_batch || !workload.seq_len) {
     const std::string what = !workload.global_batch && !workload.seq_len ? "global batch and sequence length are"
                              : !workload.global_batch                    ? "global batch is"

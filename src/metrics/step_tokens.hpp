@@ -33,7 +33,7 @@ std::vector<StepLength> slowest_of_steps(const std::vector<StepTime>& rows);
 
 struct TokenRate {
   std::string missing;            // why there is no rate; empty if there is one
-  std::int64_t batch_count = 0, seq_len_count = 0, tokens_per_step_count = 0, gpus_count = 0;
+  std::int64_t batch_count = 0, seq_len_count = 0, tokens_per_step_count = 0, ranks_count = 0, gpus_count = 0;
   std::string inputs;             // "global batch 8 (toml) x sequence length 2048 (toml)"
   std::vector<StepLength> steps;
   double total_ns = 0, tokens_per_s = 0;

@@ -1,9 +1,11 @@
 // straggler: which rank computes longer than its peers, and what synchronising costs.
-// Definition: x = mean over steps of len(K), compared within a pipeline stage; flagged if x / median ≥ 1.05 and 0.6745·(x − median)/MAD > 3.5 (MAD = 0: the ratio alone), absent
+// Definition: x = mean over steps of len(K), compared within a pipeline stage (StepsOfStage: over like steps);
+// flagged if x / median ≥ 1.05 and 0.6745·(x − median)/MAD > 3.5 (MAD = 0: the ratio alone), absent
 // for fewer than three ranks. load_imbalance = (max − mean)/mean; sync_overhead = mean over ranks of Σ wait per step.
 // The length of a step carries no signal: synchronous ranks all have the same. Merge: sums.
 #include <cmath>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -22,7 +24,8 @@ struct Straggler {
     return {.name = "straggler",
             .unit = "% (load imbalance)",
             .question = "Which rank computes longer than its peers, and what does synchronising cost?",
-            .definition = "Compute len(K) of a step, mean over steps, compared with the ranks of the same pipeline stage: "
+            .definition = "Compute len(K) of a step, mean over steps, compared with the ranks of the same pipeline stage "
+                          "(a rank that has other steps than most of them against their medians in the steps that it shares): "
                           "(max - mean) / mean; a rank is flagged at 1.05 x median and a robust z above 3.5. What of it "
                           "communication overlaps does not count: a rank that never waits overlaps nothing. Synchronisation = sum of the waits in matched collectives. Who makes the others "
                           "wait is answered by straggler_lag.",
@@ -136,45 +139,105 @@ struct Straggler {
     RankId rank;
     std::int32_t replica = -1, stage = -1;
     std::int64_t steps_count = 0;
-    double compute_ns = 0;  // mean over steps
+    double compute_ns = 0;   // mean over its steps
+    double compared_ns = 0;  // what is compared: mean over the steps of its stage
+    bool compared = true;    // it shares a step with another rank of its stage
     double ratio_to_median = 0, robust_z = 0;
     bool judged = false, flagged = false;
   };
 
   static std::vector<OfRank> ranks_of(const std::vector<Row>& rows, const ReportContext& context) {
-    std::map<RankKey, std::pair<std::int64_t, std::int64_t>> sums;  // compute, steps
-    for (const Row& row : rows) {
-      if (row.period_ns == 0) continue;
-      auto& [compute_ns, steps] = sums[{row.replica, row.rank}];
-      compute_ns += row.compute_ns;
-      ++steps;
-    }
+    std::map<RankKey, std::vector<const Row*>> by_rank;
+    for (const Row& row : rows)
+      if (row.period_ns != 0) by_rank[{row.replica, row.rank}].push_back(&row);
     std::map<RankKey, std::int32_t> stages;
+    std::set<RankKey> own_numbers;
     const PipelineStages places(context.groups, context.workload.mesh);
-    for (const RankEntry& entry : context.ranks.entries) stages.try_emplace({entry.replica, entry.rank}, places.of(entry).stage);
-    std::vector<OfRank> out;
-    for (const auto& [key, sum] : sums) {
-      OfRank rank{.rank = key.second, .replica = key.first, .stage = stages[key], .steps_count = sum.second};
-      rank.compute_ns = ratio(static_cast<double>(sum.first), static_cast<double>(sum.second));
-      out.push_back(rank);
+    for (const RankEntry& entry : context.ranks.entries) {
+      stages.try_emplace({entry.replica, entry.rank}, places.of(entry).stage);
+      if (!entry.takes_part) own_numbers.insert({entry.replica, entry.rank});
     }
+    std::vector<OfRank> out;
+    std::map<std::int32_t, StepsOfStage> steps;
+    for (const auto& [key, own] : by_rank) {
+      OfRank rank{.rank = key.second, .replica = key.first, .stage = stages[key], .steps_count = std::ssize(own)};
+      double sum = 0;
+      for (const Row* row : own) sum += static_cast<double>(row->compute_ns);
+      rank.compute_ns = rank.compared_ns = ratio(sum, static_cast<double>(own.size()));
+      out.push_back(rank);
+      if (!own_numbers.contains(key)) steps[rank.stage].add(own);
+    }
+    for (OfRank& rank : out)
+      if (const RankKey key{rank.replica, rank.rank}; !own_numbers.contains(key)) steps[rank.stage].compare(by_rank[key], rank);
     return out;
   }
+
+  /// Compute of the ranks of a stage by step. One rank's file may begin a step earlier than the others', at a slow one.
+  class StepsOfStage {
+   public:
+    void add(const std::vector<const Row*>& own) {
+      ++ranks_count_;
+      for (const Row* row : own) by_step_[row->step].push_back(static_cast<double>(row->compute_ns));
+    }
+    /// Where all have the same steps the mean over them is compared. Else the mean over the steps that it shares with a peer,
+    /// as it were over the steps that half of the ranks have: times the mean of the stage's medians in these / in its own.
+    void compare(const std::vector<const Row*>& own, OfRank& rank) {
+      settle();
+      if (all_have_all_) return;
+      double sum = 0, medians = 0, count = 0;
+      for (const Row* row : own) {
+        const std::vector<double>& values = by_step_.at(row->step);
+        if (values.size() < 2) continue;
+        sum += static_cast<double>(row->compute_ns);
+        medians += medians_.at(row->step);
+        count += 1;
+      }
+      rank.compared = count > 0;
+      rank.compared_ns = ratio(sum, count) * ratio(usual_ns_, ratio(medians, count));
+    }
+
+   private:
+    void settle() {
+      if (settled_) return;
+      settled_ = true;
+      double sum = 0, count = 0;
+      for (const auto& [step, values] : by_step_) {
+        all_have_all_ = all_have_all_ && values.size() == ranks_count_;
+        const double middle = medians_[step] = median(values);
+        if (2 * values.size() < ranks_count_) continue;
+        sum += middle, count += 1;
+      }
+      for (const auto& [step, middle] : medians_)
+        if (count == 0) usual_ns_ += middle / static_cast<double>(medians_.size());
+      if (count > 0) usual_ns_ = sum / count;
+    }
+
+    std::size_t ranks_count_ = 0;
+    bool settled_ = false, all_have_all_ = true;
+    double usual_ns_ = 0;
+    std::map<StepId, std::vector<double>> by_step_;
+    std::map<StepId, double> medians_;
+  };
 
   // Largest load imbalance over the stages with at least two ranks; NaN without one.
   static double compare_within_stages(std::vector<OfRank>& ranks) {
     std::map<std::int32_t, std::vector<double>> stages;
-    for (const OfRank& rank : ranks) stages[rank.stage].push_back(rank.compute_ns);
+    for (const OfRank& rank : ranks)
+      if (rank.compared) stages[rank.stage].push_back(rank.compared_ns);
     struct Usual {
       double middle, deviation;
     };
     std::map<std::int32_t, Usual> usual;  // once a stage: for each rank anew would cost ranks²
     for (const auto& [stage, peers] : stages) usual[stage] = {median(peers), median_absolute_deviation(peers)};
     for (OfRank& rank : ranks) {
+      if (!rank.compared) {
+        rank.ratio_to_median = rank.robust_z = std::nan("");
+        continue;
+      }
       const std::vector<double>& peers = stages[rank.stage];
       const auto [middle, deviation] = usual[rank.stage];
-      rank.ratio_to_median = ratio(rank.compute_ns, middle);
-      rank.robust_z = ratio(0.6745 * (rank.compute_ns - middle), deviation);
+      rank.ratio_to_median = ratio(rank.compared_ns, middle);
+      rank.robust_z = ratio(0.6745 * (rank.compared_ns - middle), deviation);
       rank.judged = peers.size() >= 3;
       rank.flagged = rank.judged && rank.ratio_to_median >= 1.05 && (deviation == 0 || rank.robust_z > 3.5);
     }
@@ -198,10 +261,13 @@ struct Straggler {
     std::vector<ColumnSpec<OfRank>> all = key_columns<OfRank>();
     all.push_back(column("stage", &OfRank::stage, "", "stage of the pipeline", -1));
     all.push_back(column("steps_count", &OfRank::steps_count, "", "steps with GPU events"));
-    all.push_back(column("compute_mean_ns", &OfRank::compute_ns, "ns", "mean over steps of its compute"));
-    all.push_back(column("ratio_to_median", &OfRank::ratio_to_median, "", "compute_mean_ns / median of the stage's ranks"));
+    all.push_back(column("compute_mean_ns", &OfRank::compute_ns, "ns", "mean over its steps of its compute"));
+    all.push_back(column("compared_ns", &OfRank::compared_ns, "ns",
+                         "the same over the steps that it shares with peers, as it were over the steps that half of the "
+                         "stage's ranks have"));
+    all.push_back(column("ratio_to_median", &OfRank::ratio_to_median, "", "compared_ns / median of the stage's ranks"));
     all.push_back(column("robust_z", &OfRank::robust_z, "", "0.6745 x (value - median) / MAD; NaN if MAD is 0"));
-    all.push_back(column("judged", &OfRank::judged, "", "the stage has at least three ranks"));
+    all.push_back(column("judged", &OfRank::judged, "", "the stage has at least three ranks that share steps"));
     all.push_back(column("flagged", &OfRank::flagged, "", "computes longer than its peers"));
     return all;
   }

@@ -1,6 +1,7 @@
 #include "metrics/straggler_call.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "core/statistics.hpp"
 #include "metrics/format.hpp"
@@ -9,6 +10,23 @@ namespace ccl {
 namespace {
 constexpr std::size_t least_earlier_steps = 3;
 constexpr double onset_factor = 3;
+constexpr double most_affected_before = 0.2;  // of the steps before an onset
+
+/// What is slow every other step ends at a slow one as often as not: up to the last step seen that is no onset. Steps before
+/// count as late that matter and come within `onset_factor` of what follows.
+bool comes_and_goes(std::span<const std::pair<StepId, std::int64_t>> earlier, std::size_t steps_since, double lasting_ns,
+                    double relevant_ns) {
+  std::size_t count = 0, stretch = 0, longest = 0;
+  for (const auto& [step, ns] : earlier) {
+    const auto value = static_cast<double>(ns);
+    const bool affected = relevant_ns > 0 && value >= relevant_ns && onset_factor * value >= lasting_ns;
+    count += affected ? 1 : 0;
+    stretch = affected ? stretch + 1 : 0;
+    longest = std::max(longest, stretch);
+  }
+  return longest >= steps_since ||
+         static_cast<double>(count) > most_affected_before * static_cast<double>(earlier.size());
+}
 }  // namespace
 
 std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>>& blame_by_step, double relevant_ns) {
@@ -23,6 +41,7 @@ std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>
     const auto lasting_ns = static_cast<double>(least[i]);
     if (i > 0 && lasting_ns > onset_factor * median(earlier) && lasting_ns >= relevant_ns) {
       if (i < least_earlier_steps) return {};
+      if (comes_and_goes(std::span(blame_by_step).first(i), blame_by_step.size() - i, lasting_ns, relevant_ns)) return {};
       return blame_by_step[i].first;
     }
     earlier.push_back(static_cast<double>(blame_by_step[i].second));

@@ -66,7 +66,8 @@ std::int64_t noise_ns(const RankBlame& rank, std::int64_t residual_ns);
 std::vector<StragglerCall> call_stragglers(const std::vector<RankBlame>& ranks, std::int64_t residual_ns);
 
 /// First step from which the values stay above 3 × the median of the earlier ones and at least at `relevant_ns`;
-/// nothing if that is one of the first three steps or there is none.
+/// nothing if that is one of the first three steps, if more than a fifth of the earlier steps are as late, or as many of them
+/// in a row as there are from it on (then it comes and goes), or if there is none.
 std::optional<StepId> onset_of(const std::vector<std::pair<StepId, std::int64_t>>& blame_by_step, double relevant_ns);
 
 }  // namespace ccl

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/statistics.hpp"
+#include "exchange/coverage.hpp"
 #include "metrics/not_judged.hpp"
 #include "metrics/straggler_call.hpp"
 #include "metrics/straggler_lag.hpp"
@@ -143,8 +144,15 @@ void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
     add_line(out.page, "", "not judged: " + text);
   const bool damaged = unread || std::any_of(ranks.entries.begin(), ranks.entries.end(),
                                              [](const RankEntry& entry) { return entry.facts.damaged(); });
-  if (damaged && !found.all.empty())
+  const std::vector<NotInDump> gaps = not_in_dump(ranks);
+  if ((damaged || !gaps.empty()) && !found.all.empty())
     out.note("not_judged", found.all, "ranks that are not judged, with the steps");
+  if (gaps.empty() || (out.status != Status::ok && out.status != Status::partial)) return;
+  std::set<std::int32_t> absent;
+  for (const NotInDump& gap : gaps) absent.insert(gap.rank);
+  out.status = Status::partial;
+  out.reason += (out.reason.empty() ? "" : "; ") + ranks_text({absent.begin(), absent.end()}) +
+                " without a trace in some iteration";
 }
 
 /// A rank that meets no other in a matched collective, as where its trace does not tell its groups, is in time for nobody.

@@ -37,7 +37,7 @@ struct ThroughputTokens {
     out.value("per_gpu_tokens_per_s", rate.tokens_per_s / gpus, "the same / GPUs of the run");
     out.value("samples_per_s", samples_per_s, "sequences per second");
     out.value("tokens_per_step_count", tokens, "global batch x sequence length");
-    out.value("gpus_count", gpus, "world size");
+    out.value("gpus_count", gpus, "GPUs of the run: its ranks, times the devices of one");
     out.value("step_mean_ns", rate.total_ns / static_cast<double>(rate.steps.size()), "mean of the slowest rank");
     out.note("inputs", rate.inputs, "values used and where they come from");
     out.extra_tables.push_back(make_table("rows", "throughput of each step as each rank sees it", columns(tokens, gpus), rows));

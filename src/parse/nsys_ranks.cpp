@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "core/largest_world.hpp"
 #include "parse/nsys_build.hpp"
 
 namespace ccl {
@@ -53,7 +54,6 @@ void NsysBuild::assign_ranks(std::vector<Process*>& ordered) {
     const Seat seat = largest_seat(owner);
     RankTrace& trace = owner.trace;
     const auto take = [&](std::int64_t rank, RankSource source) {
-      constexpr std::int64_t largest_world = 1 << 24;
       if (trace.rank.known() || rank < 0 || rank >= largest_world) return;
       trace.rank = RankId(static_cast<std::int32_t>(rank));
       trace.rank_source = source;

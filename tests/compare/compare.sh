@@ -130,6 +130,18 @@ run 2 base.h5 gone.h5 --fail-if new_straggler
 expect "a rank that is gone may be late" says out '^fail-if +new_straggler: NOT JUDGED \(the second run lacks rank 5 or a part of it\)'
 run 2 cut.h5 cut.h5 --fail-if new_straggler
 expect "also where both runs lost it" says out '^fail-if +new_straggler: NOT JUDGED \(the second run lacks rank 3 or a part of it\)'
+# A rank that is late in the second of two iterations, of which its file is gone.
+plant parts --seed 1 --steps-per-iteration 3
+plant parts_late --seed 1 --steps-per-iteration 3 --fault slow_rank:rank=5,factor=1.4,from=7
+run 5 parts.h5 parts_late.h5 --fail-if new_straggler
+rm parts_late/profile_traces/iteration_10/rank5*
+timeout 60 "$analyze" parts_late -o parts_gone.h5 -q >out 2>err || exit 1
+expect "the page names it" says out '^ranks +8 of 8 analysed, 1 of them in part: rank 5 \(no trace in iteration_10\)'
+expect "and that it is not judged there" says out '^ +not judged: rank 5 in any step of iteration_10 \(no trace there\)'
+run 2 parts.h5 parts_gone.h5 --fail-if new_straggler
+expect "a rank that is gone from one iteration may be late" \
+  says out '^fail-if +new_straggler: NOT JUDGED \(the second run lacks rank 5 or a part of it\)'
+expect "what is incomplete" says out '^incomplete +second: missing in an iteration rank 5; without GPU numbers: rank 5 in'
 run 2 base.h5 few.h5 --fail-if new_straggler
 run 0 cut.h5 gone.h5 --output-json
 expect "in JSON too" says out '"first_run": "8 of 8 ranks analysed, 1 of them in part: rank 3 \(step 9 lost with the damage\); 6 steps'

@@ -279,6 +279,22 @@ TEST(Resolve, MicroBatchesAreOfTheBatchThatIsUsed) {
   EXPECT_FALSE(resolve_workload(all, problems).microbatches) << "no whole number for each of 2 ranks";
 }
 
+TEST(Resolve, VirtualStagesFollowFromTheLayersOfOne) {
+  const auto stages = [](std::int64_t layers, std::int64_t of_stage) {
+    Companions all;
+    all.toml = with_mesh("toml", 1, 1, 2);
+    all.toml->layers_per_stage = of_stage;
+    all.card = Companion();
+    all.card->workload.layers = {layers, "card"};
+    Problems problems;
+    return resolve_workload(all, problems).virtual_stages.value;
+  };
+  EXPECT_EQ(stages(14, 4), 2) << "16 with the embedding and the head, and 14 make 4 stages";
+  EXPECT_EQ(stages(16, 4), 2) << "5 stages are none of two ranks each";
+  EXPECT_FALSE(stages(6, 1)) << "4 with the embedding and the head, 3 without";
+  EXPECT_FALSE(stages(16, 100));
+}
+
 TEST(Resolve, NothingGivenNothingKnown) {
   Problems problems;
   const Workload w = resolve_workload(Companions(), problems);

@@ -37,6 +37,9 @@ TEST(Names, RankOfEveryKnownLayout) {
       {"step_based_trace_2543932.json.gz", -1},
       {"gaunernst_bert-small-uncased__1016001.json.gz", -1},
       {"rank99999999999.json", -1},
+      {"kineto_trace_20240512.json", -1},    // a date
+      {"kineto_trace_1715596800.json", -1},  // a Unix time
+      {"rank_20240512/trace.json", -1},
   };
   for (const auto& [name, rank] : names) EXPECT_EQ(read(name).rank, rank) << name;
 }

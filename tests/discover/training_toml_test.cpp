@@ -69,6 +69,14 @@ TEST(TrainingToml, OldSectionsAndFloat8) {
   EXPECT_EQ(c.workload.mesh.pp, 4);
 }
 
+TEST(TrainingToml, WithoutADegreeForShardsTheyAreTheRestAsInTorchTitan) {
+  const Companion c = toml("[training]\nlocal_batch_size = 4\n[parallelism]\npipeline_parallel_degree = 2\n");
+  EXPECT_EQ(c.workload.mesh.pp, 2);
+  EXPECT_EQ(c.rest, RestDimension::dp_shard);
+  EXPECT_EQ(toml("[parallelism]\ndata_parallel_shard_degree = 1\ntensor_parallel_degree = 2\n").rest, RestDimension::none);
+  EXPECT_EQ(toml("[parallelism]\ndata_parallel_shard_degree = \"x\"\ntensor_parallel_degree = 2\n").rest, RestDimension::none);
+}
+
 TEST(TrainingToml, WhatIsNotSaidIsAbsent) {
   const Companion c = toml("[training]\nsteps = 10\n");
   EXPECT_FALSE(c.workload.mesh.known());

@@ -69,12 +69,52 @@ TEST(Coverage, OfSeveralIterationsEachIsNamedAndOfManyPlacesTheFirst) {
       if (step != number) kept.push_back(step);
     entries.push_back(rank(number, kept, {number}));
   }
-  entries.push_back(rank(1, {}, {7}));
-  entries.back().iteration = 20;
+  for (std::int32_t number = 0; number <= 5; ++number) {
+    entries.push_back(number == 1 ? rank(1, {}, {7}) : rank(number, {7}));
+    entries.back().iteration = 20;
+  }
   EXPECT_EQ(coverage_text(ranks_of(entries), "analysed"),
             "6 of 6 analysed, 5 of them in part: rank 1 (step 1 of iteration_10 lost with the damage), rank 2 (step 2 of "
-            "iteration_10 lost with the damage), rank 3 (step 3 of iteration_10 lost with the damage) and 3 more ranks");
+            "iteration_10 lost with the damage), rank 3 (step 3 of iteration_10 lost with the damage) and 2 more ranks");
   EXPECT_EQ(whole_ranks_count(ranks_of(entries)), 1);
+}
+
+/// ranks 0-3 in iteration_10, without rank 3 in iteration_20.
+Ranks one_lacks_an_iteration() {
+  std::vector<RankEntry> entries;
+  for (const std::int32_t iteration : {10, 20})
+    for (std::int32_t number = 0; number < (iteration == 10 ? 4 : 3); ++number) {
+      entries.push_back(rank(number, {iteration - 2, iteration - 1}));
+      entries.back().iteration = iteration;
+    }
+  return ranks_of(std::move(entries));
+}
+
+TEST(Coverage, ARankWithoutATraceInOneIterationIsReadInPart) {
+  const Ranks ranks = one_lacks_an_iteration();
+  EXPECT_EQ(coverage_text(ranks, "analysed"), "4 of 4 analysed, 1 of them in part: rank 3 (no trace in iteration_20)");
+  EXPECT_EQ(whole_ranks_count(ranks), 3);
+  EXPECT_THAT(steps_not_of_all(ranks), ElementsAre(StepId{20, 18}, StepId{20, 19}));
+}
+
+TEST(Coverage, IterationsThatHaveNoRankInCommonLackAllOfEachOther) {
+  std::vector<RankEntry> entries{rank(0, {4}), rank(1, {4}), rank(2, {14}), rank(3, {14})};
+  entries[2].iteration = entries[3].iteration = 20;
+  EXPECT_EQ(coverage_text(ranks_of(entries), "analysed"),
+            "4 of 4 analysed, 4 of them in part: ranks 2, 3 (no trace in iteration_10), ranks 0, 1 (no trace in iteration_20)");
+  EXPECT_EQ(whole_ranks_count(ranks_of(entries)), 0);
+}
+
+TEST(Coverage, ReplicasMayEachHaveOtherIterationsAndATraceWithoutOneStandsForAll) {
+  std::vector<RankEntry> entries{rank(0, {4}), rank(1, {4}), rank(0, {14})};
+  entries[0].replica = entries[1].replica = 0;
+  entries[2].replica = 1;
+  entries[2].iteration = 20;
+  EXPECT_THAT(not_in_dump(ranks_of(entries)), IsEmpty());
+  entries = {rank(1, {0}), rank(0, {4}), rank(0, {14})};
+  entries[0].iteration = -1;
+  entries[2].iteration = 20;
+  EXPECT_THAT(not_in_dump(ranks_of(entries)), IsEmpty()) << "an export of Nsight Systems beside the folders";
 }
 
 TEST(Coverage, StepsCountAsTheRunNumbersThem) {

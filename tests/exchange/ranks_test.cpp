@@ -189,6 +189,83 @@ TEST(Ranks, AWorldSizeThatARankContradictsIsNone) {
   EXPECT_EQ(ranks.expected, 2);
 }
 
+TEST(Ranks, ARankThatTheRunDoesNotHaveIsNotBelieved) {
+  for (const std::int32_t wrong : {4, 1999999999}) {
+    RankBuilder b;
+    for (std::int32_t rank = 0; rank < 3; ++rank) b.add("rank" + std::to_string(rank) + ".json", rank, 4, rank);
+    b.add("rank3.json", wrong, 4, 3);
+    const Ranks ranks = b.resolve();
+    EXPECT_EQ(ranks.world_size, 4);
+    EXPECT_THAT(rank_numbers(ranks), ElementsAre(0, 1, 2, 3)) << "the name tells it";
+    ASSERT_EQ(b.problems.rows().size(), 1U);
+    EXPECT_EQ(b.problems.rows()[0].code, Code::rank_from_name_after_clash);
+    EXPECT_EQ(b.problems.rows()[0].detail, "it claims rank " + std::to_string(wrong) + " of a run of 4");
+  }
+}
+
+TEST(Ranks, WhereTheNameDoesNotTellItTheFileIsLeftOutAndNamed) {
+  RankBuilder b;
+  for (std::int32_t rank = 0; rank < 3; ++rank) b.add("t" + std::to_string(rank) + ".json", rank, 4);
+  b.add("t3.json", 1999999999, 4);
+  const Ranks ranks = b.resolve();
+  EXPECT_THAT(rank_numbers(ranks), ElementsAre(0, 1, 2));
+  EXPECT_EQ(ranks.expected, 4);
+  EXPECT_THAT(ranks.missing, ElementsAre(3));
+  ASSERT_EQ(b.problems.count(Code::no_rank), 1);
+  EXPECT_EQ(b.problems.rows()[0].detail, "it claims rank 1999999999 of a run of 4");
+}
+
+TEST(Ranks, ARankOrWorldThatNoRunHasIsNotBelievedAlone) {
+  RankBuilder b;
+  b.add("a.json", 1999999999);
+  Ranks ranks = b.resolve();
+  EXPECT_THAT(rank_numbers(ranks), ElementsAre(0)) << "the only file";
+  EXPECT_EQ(ranks.expected, 1);
+  EXPECT_EQ(b.problems.rows()[0].detail, "it claims rank 1999999999, more than any run has");
+  RankBuilder large;
+  large.add("a.json", 0, 16'000'000);
+  large.add("b.json", 1, 16'000'000);
+  ranks = large.resolve();
+  EXPECT_EQ(ranks.world_size, -1);
+  EXPECT_EQ(ranks.expected, 2);
+  ASSERT_EQ(large.problems.count(Code::size_limit), 2);
+  EXPECT_EQ(large.problems.rows()[0].detail, "a world size of 16000000 is more than any run has, and is not used");
+}
+
+TEST(Ranks, TheGroupsOfARankTellHowManyThereAreAtLeast) {
+  RankBuilder b;
+  b.add("a.json", 0).least_world_size = 4;
+  EXPECT_EQ(b.resolve().expected, 4);
+  EXPECT_THAT(b.resolve().missing, ElementsAre(1, 2, 3));
+  b.facts[0].world_size = 2;
+  EXPECT_EQ(b.resolve().expected, 2) << "what the trace says itself is believed";
+}
+
+TEST(Ranks, GroupsTellByTheirMembersAndWithoutThemByTheirSize) {
+  RankTrace trace;
+  trace.groups.resize(3);
+  trace.groups[0].size = 3;
+  trace.groups[1].members = {1, 6};
+  trace.groups[1].size = 500;
+  EXPECT_EQ(facts_of(trace, 0).least_world_size, 7);
+  trace.groups[2].members = {0, 1999999999};
+  EXPECT_EQ(facts_of(trace, 0).least_world_size, 7) << "no run has so many";
+  trace.groups.clear();
+  EXPECT_EQ(facts_of(trace, 0).least_world_size, -1);
+}
+
+TEST(Ranks, ARankThatLacksAnIterationIsNamed) {
+  RankBuilder b;
+  b.add("10/a.json", 0, 2).iteration = 10;
+  b.add("10/b.json", 1, 2).iteration = 10;
+  b.add("20/a.json", 0, 2).iteration = 20;
+  const Ranks ranks = b.resolve();
+  EXPECT_THAT(ranks.missing, ::testing::IsEmpty());
+  ASSERT_EQ(b.problems.count(Code::missing_ranks), 1);
+  EXPECT_EQ(b.problems.rows()[0].iteration, 20);
+  EXPECT_EQ(b.problems.rows()[0].detail, "rank 1, with a trace in another iteration");
+}
+
 TEST(Ranks, HostMapOfOtherRanksIsNamed) {
   RankBuilder b;
   b.add("a.json", 0, 2);

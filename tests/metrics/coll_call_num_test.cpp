@@ -59,6 +59,22 @@ TEST(CollCallNum, PartsTellOperationDimensionAndGroup) {
       << page_of(result);
 }
 
+TEST(CollCallNum, FewCallsAStepAreNotNone) {
+  SmallRun run;
+  TraceBuilder builder;
+  builder.rank(0).group("dp", "mesh_dp", {0, 1}, -1, Dimension::dp);
+  for (std::int64_t step = 0; step < 25; ++step) {
+    builder.step(step, 1000 * step, 1000 * step + 1000).kernel("gemm", 1000 * step, 10);
+    if (step == 3) builder.collective(CollectiveOp::all_reduce, "dp", 64, 1000 * step + 20, 5);
+    for (int i = 0; i < 1 + step % 4 / 3; ++i)
+      builder.collective(CollectiveOp::all_gather, "dp", 64, 1000 * step + 40 + 10 * i, 5);
+  }
+  run.add(builder.build());
+  const std::string page = page_of(run.result("coll_call_num"));
+  EXPECT_NE(page.find("1.3 communication kernels per step"), std::string::npos) << page << "1.28";
+  EXPECT_NE(page.find(": 0.04 all_reduce, 1.2 all_gather"), std::string::npos) << page << "1.24";
+}
+
 TEST(CollCallNum, AStepThatLostEventsCountsNeitherAboveNorBelow) {
   SmallRun run;
   TraceBuilder cut;

@@ -48,6 +48,31 @@ TEST(HardwareSaturation, F10CopiesWithoutBytesAreCountedNotGuessed) {
   EXPECT_EQ(integer_at(result, "by_direction", 0, "unknown_bytes_count"), 1);
 }
 
+TEST(HardwareSaturation, StepsWithoutCommunicationCountInTheIntensity) {
+  const auto intensity = [](bool in_each_step) {
+    SmallRun run;
+    for (std::int32_t rank = 0; rank < 2; ++rank) {
+      TraceBuilder builder;
+      builder.rank(rank).group("dp", "mesh_dp", {0, 1}, -1, Dimension::dp);
+      for (std::int64_t step = 0; step < 4; ++step) {
+        const std::int64_t at = 1000 * step;
+        builder.stream(7).step(step, at, at + 1000).kernel("gemm", at, 400);
+        if (in_each_step || step == 3) builder.stream(9).collective(CollectiveOp::all_reduce, "dp", 64, at + 400, 100);
+      }
+      run.add(builder.build());
+    }
+    run.workload.global_batch = {8, "card"};
+    run.workload.seq_len = {100, "card"};
+    run.workload.parameters = {1e9, "card"};
+    run.workload.layers = {16, "card"};
+    run.workload.hidden_size = {2048, "card"};
+    run.workload.vocab_size = {32000, "card"};
+    return headline(run.result("hardware_saturation"), "communication_intensity_ratio");
+  };
+  EXPECT_GT(intensity(true), 0);
+  EXPECT_DOUBLE_EQ(intensity(false), 4 * intensity(true)) << "gradients summed over four steps go a quarter as often";
+}
+
 TEST(HardwareSaturation, F10WithoutAModelTheIntensityIsAbsentWithItsReason) {
   SmallRun run;
   run.add(TraceBuilder().rank(0).step(0, 0, 100).copy("Memcpy DtoD", 64, 0, 50).build());

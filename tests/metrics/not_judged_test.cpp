@@ -78,6 +78,12 @@ TEST(NotJudged, StepsCountAsTheRunNumbersThem) {
   EXPECT_EQ(not_judged(ranks, StepsBy::rank_alone).all, "");
 }
 
+TEST(NotJudged, ARankWithoutATraceInOneIterationIsNotJudgedThere) {
+  Ranks ranks = ranks_of({rank(0, {4, 5}), rank(1, {4, 5}), rank(0, {14, 15})});
+  ranks.entries[2].iteration = 20;
+  EXPECT_EQ(not_judged(ranks).with_trace, "rank 1 in any step of iteration_20 (no trace there)");
+}
+
 TEST(NotJudged, OfSeveralIterationsEachIsNamed) {
   Ranks ranks = ranks_of({rank(0, {4, 5}), rank(0, {4, 5}), rank(1, {4}, {5}), rank(1, {4, 5})});
   ranks.entries[1].iteration = ranks.entries[3].iteration = 20;

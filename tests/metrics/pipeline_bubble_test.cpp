@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <optional>
+#include <string>
+
 #include "support/small_run.hpp"
 
 namespace ccl::test {
@@ -130,6 +134,28 @@ TEST(PipelineBubble, TheIdealStandsBeside) {
   SmallRun run = two_stages(0);
   run.workload.microbatches = {4, "toml"};
   EXPECT_DOUBLE_EQ(headline(run.result("pipeline_bubble"), "ideal_1f1b_ratio"), 0.2);
+}
+
+TEST(PipelineBubble, EachScheduleHasItsOwnIdealOrNone) {
+  const auto told = [](const char* schedule, std::optional<std::int64_t> virtual_stages) {
+    SmallRun run = two_stages(0);
+    run.workload.microbatches = {4, "toml"};
+    if (schedule != nullptr) run.workload.pipeline_schedule = {schedule, "toml"};
+    if (virtual_stages) run.workload.virtual_stages = {*virtual_stages, "card"};
+    const MetricResult result = run.result("pipeline_bubble");
+    const std::string page = page_of(result);
+    const std::size_t at = page.find("; ideal of ");
+    EXPECT_EQ(std::isnan(headline(result, "ideal_1f1b_ratio")), at == std::string::npos);
+    return at == std::string::npos ? "none" : page.substr(at + 11, page.find('%', at) - at - 10);
+  };
+  EXPECT_EQ(told(nullptr, {}), "1F1B 20.0 %");
+  EXPECT_EQ(told("1F1B", {}), "1F1B 20.0 %");
+  EXPECT_EQ(told("GPipe", {}), "GPipe 20.0 %");
+  EXPECT_EQ(told("Interleaved1F1B", 2), "Interleaved1F1B 11.1 %");
+  EXPECT_EQ(told(nullptr, 2), "interleaved 1F1B 11.1 %");
+  EXPECT_EQ(told("Interleaved1F1B", {}), "none");
+  for (const char* other : {"ZBVZeroBubble", "InterleavedZeroBubble", "LoopedBFS", "DualPipeV"})
+    EXPECT_EQ(told(other, 2), "none") << other;
 }
 
 TEST(PipelineBubble, WithoutAPipelineTheQuestionHasNoSense) {

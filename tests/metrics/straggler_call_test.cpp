@@ -66,6 +66,22 @@ TEST(StragglerCall, OnsetBeforeTheThirdStepIsUnknown) {
   EXPECT_FALSE(onset_of({}, 0).has_value());
 }
 
+TEST(StragglerCall, WhatComesAndGoesHasNoOnset) {
+  const auto every = [](std::size_t nth, std::size_t count) {
+    std::vector<std::int64_t> blame(count, 1);
+    for (std::size_t i = nth - 1; i < count; i += nth) blame[i] = 90 + static_cast<std::int64_t>(i % 3);
+    return onset_of(steps(blame), 10);
+  };
+  EXPECT_FALSE(every(2, 10).has_value());
+  EXPECT_FALSE(every(2, 20).has_value());
+  EXPECT_FALSE(every(3, 12).has_value());
+  EXPECT_FALSE(every(4, 20).has_value());
+  EXPECT_FALSE(every(5, 20).has_value()) << "one step at the end is no more than one before";
+  EXPECT_FALSE(onset_of(steps({1, 1, 90, 90, 1, 1, 1, 1, 1, 1, 1, 90, 90}), 10).has_value());
+  EXPECT_EQ(onset_of(steps({1, 1, 90, 1, 1, 1, 1, 1, 90, 91, 92}), 10), (StepId{10, 8})) << "one late step before is chance";
+  EXPECT_EQ(onset_of(steps({12, 1, 14, 1, 12, 1, 13, 90, 91, 92}), 10), (StepId{10, 7})) << "what is far less is another thing";
+}
+
 TEST(StragglerCall, PersistenceSaysInWhichStepsAndHowMany) {
   const auto text = [](const std::vector<std::int64_t>& blame) {
     auto by_step = steps(blame);

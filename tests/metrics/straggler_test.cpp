@@ -48,6 +48,48 @@ TEST(Straggler, StagesAreComparedOnlyWithinThemselves) {
   EXPECT_EQ(integer_at(result, "by_rank", 5, "stage"), 1);
 }
 
+/// A rank that computes so long in each of its steps, the last of which has number 5.
+RankTrace of_steps(std::int32_t rank, const std::vector<std::int64_t>& compute_ns) {
+  TraceBuilder builder;
+  builder.rank(rank);
+  const auto first = 6 - static_cast<std::int64_t>(compute_ns.size());
+  for (std::size_t i = 0; i < compute_ns.size(); ++i) {
+    const auto at = 1000 * (first + static_cast<std::int64_t>(i));
+    builder.step(first + static_cast<std::int64_t>(i), at, at + 1000).kernel("gemm", at, compute_ns[i]);
+  }
+  return builder.build();
+}
+
+TEST(Straggler, OneMoreAndSlowStepAccusesNobody) {
+  SmallRun run;
+  for (std::int32_t rank = 0; rank < 7; ++rank) run.add(of_steps(rank, {400, 402}));
+  run.add(of_steps(7, {900, 400, 402}));
+  const MetricResult result = run.result("straggler");
+  EXPECT_EQ(headline(result, "stragglers_count"), 0);
+  EXPECT_DOUBLE_EQ(headline(result, "worst_to_median_ratio"), 1);
+  EXPECT_DOUBLE_EQ(headline(result, "load_imbalance_ratio"), 0);
+}
+
+TEST(Straggler, WhoLacksAQuickStepIsComparedInThoseItHas) {
+  SmallRun run;
+  run.add(of_steps(0, {100, 400, 400})).add(of_steps(1, {100, 400, 400})).add(of_steps(2, {100, 400, 400}));
+  run.add(of_steps(3, {440, 440}));
+  const MetricResult result = run.result("straggler");
+  EXPECT_EQ(headline(result, "worst_rank"), 3);
+  EXPECT_DOUBLE_EQ(headline(result, "worst_to_median_ratio"), 1.1);
+  EXPECT_EQ(headline(result, "stragglers_count"), 1);
+}
+
+TEST(Straggler, WhoSharesNoStepIsNotJudged) {
+  SmallRun run;
+  run.add(of_steps(0, {400})).add(of_steps(1, {400})).add(of_steps(2, {400}));
+  run.add(TraceBuilder().rank(3).step(9, 9000, 10000).kernel("gemm", 9000, 900).build());
+  const MetricResult result = run.result("straggler");
+  EXPECT_EQ(headline(result, "stragglers_count"), 0);
+  EXPECT_EQ(integer_at(result, "by_rank", 3, "judged"), 0);
+  EXPECT_EQ(integer_at(result, "by_rank", 0, "judged"), 1);
+}
+
 TEST(Straggler, TwoRanksGiveNoVerdict) {
   SmallRun run;
   run.add(computing(0, 500, {0, 1})).add(computing(1, 900, {0, 1}));

@@ -41,6 +41,26 @@ TEST(ThroughputTokens, EachRankAndStepHasARow) {
   EXPECT_EQ(integer_at(result, "by_step", 0, "step_ns"), 2000);
 }
 
+TEST(ThroughputTokens, AProcessMayDriveSeveralGpus) {
+  using Devices = std::vector<std::int32_t>;
+  const auto gpus_count = [](const std::vector<Devices>& by_rank) {
+    SmallRun run;
+    for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+      TraceBuilder builder;
+      builder.rank(static_cast<std::int32_t>(rank)).step(4, 0, 1000);
+      for (const std::int32_t device : by_rank[rank]) builder.device(device).kernel("gemm", 10, 50);
+      run.add(builder.build());
+    }
+    run.workload.global_batch = {8, "toml"};
+    run.workload.seq_len = {100, "card"};
+    return headline(run.result("throughput_tokens"), "gpus_count");
+  };
+  EXPECT_EQ(gpus_count({{0, 1}}), 2);
+  EXPECT_EQ(gpus_count({{0, 1}, {2, 3}}), 4);
+  EXPECT_EQ(gpus_count({{0}, {0, 1}, {0, 2}}), 3) << "others touch the first GPU of a host";
+  EXPECT_EQ(gpus_count({{0}, {0}}), 2) << "each sees its own GPU as the first";
+}
+
 TEST(ThroughputTokens, WithoutMarkersThereIsNoStepTime) {
   SmallRun run;
   run.add(TraceBuilder().rank(0).kernel("gemm", 0, 5).build());

@@ -156,7 +156,7 @@ TEST(ResultsJson, HoldsCoverageMetricsAndWarnings) {
   const std::string json = results_json(results);
   EXPECT_THAT(json, HasSubstr("\"ranks_covered\": 4, \"ranks_expected\": 5, \"ranks_missing\": [4]"));
   EXPECT_THAT(json, HasSubstr("\"ranks_whole\": 4, \"ranks_in_part_count\": 0, \"ranks_in_part\": [], "
-                              "\"text\": \"4 of 5 ranks analysed, missing rank 4\""));
+                              "\"ranks_not_in_iteration_count\": 0, \"ranks_not_in_iteration\": [], \"text\": \"4 of 5 ranks analysed, missing rank 4\""));
   EXPECT_THAT(json, HasSubstr("\"sample_time\": {\"unit\": \"ns\"")) << "the page shows ms, the value is in ns";
   EXPECT_THAT(json, HasSubstr("\"units\": {\"mean_ns\": \"ns\", \"p99_ns\": \"ns\"}, \"tables\": {}"));
   EXPECT_THAT(json, HasSubstr("\"values\": {\"mean_ns\": 12.5, \"p99_ns\": null, \"worst_rank\": \"rank 3\"}"));
