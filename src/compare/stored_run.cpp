@@ -10,6 +10,7 @@
 #include "config/values.hpp"
 #include "core/kinds.hpp"
 #include "core/problems.hpp"
+#include "exchange/coverage.hpp"
 
 namespace ccl {
 namespace {
@@ -168,23 +169,12 @@ StoredRun::StoredRun(const std::string& path) : path_(path), file_(path), root_(
       status = statuses[i];
   }
   const std::vector<double> dumps = ranks.numbers("iteration"), replicas = ranks.numbers("replica");
-  std::map<double, std::map<double, std::set<std::int32_t>>> present;  // replica, iteration: ranks
-  std::map<double, std::set<std::int32_t>> without_iteration;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const double replica = std::isnan(replicas[i]) ? -1 : replicas[i];
-    const auto rank = static_cast<std::int32_t>(numbers[i]);
-    (std::isnan(dumps[i]) ? without_iteration[replica] : present[replica][dumps[i]]).insert(rank);
-  }
-  // A rank that one iteration lacks and another has is judged in a part of the run only.
-  for (const auto& [replica, iterations] : present) {
-    std::set<std::int32_t> all;
-    for (const auto& [iteration, ranks_of_it] : iterations) all.insert(ranks_of_it.begin(), ranks_of_it.end());
-    for (const std::int32_t rank : all) {
-      const auto has = [rank](const auto& one) { return one.second.contains(rank); };
-      if (std::all_of(iterations.begin(), iterations.end(), has) || without_iteration[replica].contains(rank)) continue;
-      if (std::string& status = worst[rank]; status == to_text(RankStatus::ok)) status = "not_in_iteration";
-    }
-  }
+  std::vector<RankInDump> present;
+  const auto known = [](double value) { return std::isnan(value) ? -1 : static_cast<std::int32_t>(value); };
+  for (std::size_t i = 0; i < numbers.size(); ++i) present.push_back({known(dumps[i]), known(replicas[i]), known(numbers[i])});
+  // Such a rank is judged in a part of the run only.
+  for (const RankInDump& gap : not_in_dump(present))
+    if (std::string& status = worst[gap.rank]; status == to_text(RankStatus::ok)) status = "not_in_iteration";
   for (const auto& [rank, status] : worst) ranks_by_status_[status].push_back(rank);
   for (std::int32_t rank = 0; rank < root_integer("ranks_expected"); ++rank)
     if (!worst.contains(rank)) ranks_by_status_["missing"].push_back(rank);

@@ -5,8 +5,8 @@
 
 namespace ccl {
 
-/// While traces are read: blocks up to 8 MB, and 64 MB at the end of the heap (with heap_pages.hpp 320), one for all threads (what one has freed another
-/// takes; they allocate little while they read). Of large traces it is given back at once.
+/// While traces are read: blocks up to 8 MB, and 64 MB at the end of the heap (with heap_pages.hpp 320), one for all threads
+/// (what one has freed another takes; they allocate little while they read). Of large traces it is given back at once.
 void keep_freed_memory();
 /// A trace of that many events needs more memory than first touches of it cost: what it has done with goes at once.
 bool is_large(std::size_t events_count);

@@ -51,7 +51,8 @@ void add_differences(std::span<const MatchedMember> members, const std::vector<s
     if (host_of(member) < 0) continue;
     const MatchedMember*& first = lowest[static_cast<std::size_t>(host_of(member))];
     if (first != nullptr)
-      differences.push_back({first->rank_row, member.rank_row, member.start_ns + member.dur_ns - first->start_ns - first->dur_ns});
+      differences.push_back({first->rank_row, member.rank_row,
+                             member.start_ns + member.dur_ns - first->start_ns - first->dur_ns});
     else
       first = &member;
   }

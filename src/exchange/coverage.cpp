@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <tuple>
 
 #include "core/number_list.hpp"
 #include "core/wording.hpp"
@@ -66,7 +65,8 @@ std::string copies_text(const Ranks& ranks, const Input& input) {
     if (facts.gpu_events_count == 0) continue;
     const bool copy = std::any_of(ranks.entries.begin(), ranks.entries.end(), [&](const RankEntry& entry) {
       return entry.iteration == facts.iteration && entry.replica == facts.replica &&
-             entry.facts.rank == facts.rank && entry.facts.fingerprint == facts.fingerprint && entry.facts.events_count == facts.events_count &&
+             entry.facts.rank == facts.rank && entry.facts.fingerprint == facts.fingerprint &&
+             entry.facts.events_count == facts.events_count &&
              entry.facts.gpu_events_count == facts.gpu_events_count;
     });
     const std::string& name = file_of(facts, input).shown;
@@ -91,7 +91,7 @@ std::string what_is_lost(const PartlyRead& part, bool one_iteration) {
   return text + " lost with the damage";
 }
 
-std::string no_trace_text(const NotInDump& gap) {
+std::string no_trace_text(const RankInDump& gap) {
   return "no trace in iteration_" + std::to_string(gap.iteration) +
          (gap.replica >= 0 ? " of replica " + std::to_string(gap.replica) : "");
 }
@@ -109,7 +109,7 @@ std::pair<std::string, std::size_t> parts_of(const Ranks& ranks, const std::set<
     at->second.push_back(rank);
   };
   for (const PartlyRead& part : partly_read(ranks)) add(part.entry->rank.value, what_is_lost(part, iterations.size() == 1));
-  for (const NotInDump& gap : not_in_dump(ranks)) add(gap.rank, no_trace_text(gap));
+  for (const RankInDump& gap : not_in_dump(ranks)) add(gap.rank, no_trace_text(gap));
   std::string text;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (i < most_places) {
@@ -143,25 +143,31 @@ StepNumbers CoveredSteps::lacking(const RankEntry& entry) const {
   return lacking;
 }
 
-std::vector<NotInDump> not_in_dump(const Ranks& ranks) {
+std::vector<RankInDump> not_in_dump(const std::vector<RankInDump>& present) {
   std::map<std::int32_t, std::map<std::int32_t, std::set<std::int32_t>>> found;  // replica, iteration: ranks
-  for (const RankEntry& entry : ranks.entries)
-    if (entry.iteration >= 0) found[entry.replica][entry.iteration].insert(entry.rank.value);
-  std::vector<NotInDump> gaps;
-  for (const auto& [replica, dumps] : found) {
+  for (const RankInDump& one : present) found[one.replica][one.iteration].insert(one.rank);
+  std::vector<RankInDump> gaps;
+  for (auto& [replica, dumps] : found) {
+    const std::set<std::int32_t> in_all = dumps[-1];
+    dumps.erase(-1);
     if (dumps.size() < 2) continue;
     std::set<std::int32_t> all;
-    for (const auto& [iteration, present] : dumps) all.insert(present.begin(), present.end());
-    for (const auto& [iteration, present] : dumps) {
-      if (present.size() == all.size()) continue;
+    for (const auto& [iteration, ranks] : dumps) all.insert(ranks.begin(), ranks.end());
+    for (const auto& [iteration, ranks] : dumps) {
+      if (ranks.size() == all.size()) continue;
       for (const std::int32_t rank : all)
-        if (!present.contains(rank) && ranks.find(-1, replica, RankId(rank)) < 0) gaps.push_back({iteration, replica, rank});
+        if (!ranks.contains(rank) && !in_all.contains(rank)) gaps.push_back({iteration, replica, rank});
     }
   }
-  std::sort(gaps.begin(), gaps.end(), [](const NotInDump& a, const NotInDump& b) {
-    return std::tie(a.iteration, a.replica, a.rank) < std::tie(b.iteration, b.replica, b.rank);
-  });
+  std::sort(gaps.begin(), gaps.end());
   return gaps;
+}
+
+std::vector<RankInDump> not_in_dump(const Ranks& ranks) {
+  std::vector<RankInDump> present;
+  present.reserve(ranks.entries.size());
+  for (const RankEntry& entry : ranks.entries) present.push_back({entry.iteration, entry.replica, entry.rank.value});
+  return not_in_dump(present);
 }
 
 std::set<StepId> steps_not_of_all(const Ranks& ranks) {
@@ -169,7 +175,7 @@ std::set<StepId> steps_not_of_all(const Ranks& ranks) {
   std::set<StepId> found;
   for (const RankEntry& entry : ranks.entries)
     for (const std::int64_t step : covered.lacking(entry)) found.insert({entry.iteration, step});
-  for (const NotInDump& gap : not_in_dump(ranks))
+  for (const RankInDump& gap : not_in_dump(ranks))
     for (const std::int64_t step : covered.of_dump(gap.iteration, gap.replica)) found.insert({gap.iteration, step});
   return found;
 }
@@ -195,7 +201,7 @@ std::int64_t whole_ranks_count(const Ranks& ranks) {
   std::set<std::int32_t> not_whole = untold_ranks(ranks).all();
   for (const RankEntry& entry : ranks.entries)
     if (entry.facts.damaged()) not_whole.insert(entry.rank.value);
-  for (const NotInDump& gap : not_in_dump(ranks)) not_whole.insert(gap.rank);
+  for (const RankInDump& gap : not_in_dump(ranks)) not_whole.insert(gap.rank);
   return count_without(ranks, not_whole);
 }
 

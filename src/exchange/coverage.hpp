@@ -27,12 +27,13 @@ class CoveredSteps {
   std::map<std::pair<std::int32_t, std::int32_t>, StepNumbers> all_;
 };
 
-/// A rank that has a trace in another iteration of its replica, but none in this one.
-struct NotInDump {
-  std::int32_t iteration = -1, replica = -1, rank = -1;
+struct RankInDump {
+  std::int32_t iteration = -1, replica = -1, rank = -1;  // iteration −1: the trace stands for all
+  friend auto operator<=>(const RankInDump&, const RankInDump&) = default;
 };
-/// By iteration, replica and rank. Traces without an iteration stand for all.
-std::vector<NotInDump> not_in_dump(const Ranks& ranks);
+/// Ranks that have a trace in another iteration of their replica, but none in this one; ascending.
+std::vector<RankInDump> not_in_dump(const std::vector<RankInDump>& present);
+std::vector<RankInDump> not_in_dump(const Ranks& ranks);
 
 /// Steps that a rank of their dump lacks, though others have them; where it has no trace of a dump, all of it.
 std::set<StepId> steps_not_of_all(const Ranks& ranks);

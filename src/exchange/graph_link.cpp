@@ -46,7 +46,10 @@ class Devices {
   template <class Use>
   void for_each_op(const Device& device, std::vector<std::uint32_t>& place, Use use) const {
     place.assign(device.streams_count, 0);
-    for (std::size_t i = device.first; i < device.last; ++i) use(i, std::size_t{stream_of_[i]}, std::size_t{place[stream_of_[i]]++});
+    for (std::size_t i = device.first; i < device.last; ++i) {
+      const std::size_t stream = stream_of_[i];
+      use(i, stream, std::size_t{place[stream]++});
+    }
   }
 
  private:
@@ -92,7 +95,7 @@ class Devices {
 /// By stream, place in it and other stream: how many operations of the other had ended when this one started.
 using Ended = std::vector<std::uint32_t>;
 
-/// What an operation has ended, by device. Asked again for every device of a step: what it works in is kept.
+/// What each operation of a device waits for. Asked again for every device of a step: what it works in is kept.
 class DeviceLinks {
  public:
   DeviceLinks(const std::vector<GraphOp>& ops, const Devices& devices) : ops_(ops), devices_(devices) {}

@@ -52,25 +52,20 @@ void settle_expected(const Workload& workload, Ranks& ranks, Problems& problems)
   ranks.expected = ranks.world_size > 0 ? ranks.world_size : std::max(mesh, highest);
   for (std::int32_t rank = 0; rank < ranks.expected; ++rank)
     if (!std::binary_search(present.begin(), present.end(), rank)) ranks.missing.push_back(rank);
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> gaps;  // iteration, replica: ranks
-  for (const NotInDump& gap : not_in_dump(ranks)) gaps[{gap.iteration, gap.replica}].push_back(gap.rank);
-  for (const auto& [dump, absent] : gaps) {
+  const auto tell = [&](const std::vector<std::int32_t>& absent, std::int32_t iteration, const std::string& of) {
     Problem problem;
     problem.code = Code::missing_ranks;
-    problem.iteration = dump.first;
+    problem.iteration = iteration;
     problem.count = static_cast<std::int64_t>(absent.size());
-    problem.detail = (absent.size() > 1 ? "ranks " : "rank ") + ranges_text(absent) +
-                     (dump.second >= 0 ? " of replica " + std::to_string(dump.second) : "") +
-                     ", with a trace in another iteration";
+    problem.detail = (absent.size() > 1 ? "ranks " : "rank ") + ranges_text(absent) + of;
     problems.add(std::move(problem));
-  }
-  if (ranks.missing.empty()) return;
-  Problem problem;
-  problem.code = Code::missing_ranks;
-  problem.count = static_cast<std::int64_t>(ranks.missing.size());
-  problem.detail = (ranks.missing.size() > 1 ? "ranks " : "rank ") + ranges_text(ranks.missing) + " of a run of " +
-                   std::to_string(ranks.expected);
-  problems.add(std::move(problem));
+  };
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> gaps;  // iteration, replica: ranks
+  for (const RankInDump& gap : not_in_dump(ranks)) gaps[{gap.iteration, gap.replica}].push_back(gap.rank);
+  for (const auto& [dump, absent] : gaps)
+    tell(absent, dump.first,
+         (dump.second >= 0 ? " of replica " + std::to_string(dump.second) : "") + ", with a trace in another iteration");
+  if (!ranks.missing.empty()) tell(ranks.missing, -1, " of a run of " + std::to_string(ranks.expected));
 }
 
 void compare_with_mesh(const Workload& workload, const Ranks& ranks, Problems& problems) {

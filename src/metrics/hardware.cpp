@@ -15,7 +15,9 @@ namespace {
 
 /// Not where a letter or digit stands before it (h200 in gh200), nor a digit behind it (a100 in a1000).
 bool has_word(const std::string& name, const std::string& word) {
-  const auto is_digit = [&](std::size_t at) { return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0; };
+  const auto is_digit = [&](std::size_t at) {
+    return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0;
+  };
   for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
     const bool begins = at == 0 || std::isalnum(static_cast<unsigned char>(name[at - 1])) == 0;
     if (begins && !is_digit(at + word.size())) return true;

@@ -92,7 +92,7 @@ NotJudged not_judged(const Ranks& ranks, StepsBy by) {
     const bool all_of_them = lacking.size() == covered.of_dump(entry).size();
     reasons.add(why(entry, lacking), where(entry, lacking, all_of_them, iterations.size() == 1), {entry.rank.value});
   }
-  for (const NotInDump& gap : not_in_dump(ranks))
+  for (const RankInDump& gap : not_in_dump(ranks))
     reasons.add(" (no trace there)", " in any step of iteration_" + std::to_string(gap.iteration), {gap.rank});
   NotJudged out;
   out.with_trace = reasons.text();

@@ -144,12 +144,12 @@ void add_not_judged(const Ranks& ranks, const Shares& shares, Report& out) {
     add_line(out.page, "", "not judged: " + text);
   const bool damaged = unread || std::any_of(ranks.entries.begin(), ranks.entries.end(),
                                              [](const RankEntry& entry) { return entry.facts.damaged(); });
-  const std::vector<NotInDump> gaps = not_in_dump(ranks);
+  const std::vector<RankInDump> gaps = not_in_dump(ranks);
   if ((damaged || !gaps.empty()) && !found.all.empty())
     out.note("not_judged", found.all, "ranks that are not judged, with the steps");
   if (gaps.empty() || (out.status != Status::ok && out.status != Status::partial)) return;
   std::set<std::int32_t> absent;
-  for (const NotInDump& gap : gaps) absent.insert(gap.rank);
+  for (const RankInDump& gap : gaps) absent.insert(gap.rank);
   out.status = Status::partial;
   out.reason += (out.reason.empty() ? "" : "; ") + ranks_text({absent.begin(), absent.end()}) +
                 " without a trace in some iteration";

@@ -47,10 +47,10 @@ void add_coverage(JsonText& json, const Results& results) {
   for (const PartlyRead& part : std::span(parts).first(std::min<std::size_t>(parts.size(), most_shown_rows)))
     add_partly_read(json, part);
   json.close(']');
-  const std::vector<NotInDump> gaps = not_in_dump(results.ranks);
+  const std::vector<RankInDump> gaps = not_in_dump(results.ranks);
   json.key("ranks_not_in_iteration_count").integer(static_cast<std::int64_t>(gaps.size()));
   json.key("ranks_not_in_iteration").open('[');
-  for (const NotInDump& gap : std::span(gaps).first(std::min<std::size_t>(gaps.size(), most_shown_rows))) {
+  for (const RankInDump& gap : std::span(gaps).first(std::min<std::size_t>(gaps.size(), most_shown_rows))) {
     json.open('{');
     add_number(json, "iteration", gap.iteration);
     add_number(json, "replica", gap.replica);
